@@ -1,6 +1,7 @@
 // Stands in for NCCL where the program is built without it.
 #include "finch/base/error.hpp"
 #include "finch/comm/all_reduce.hpp"
+#include "finch/comm/version.hpp"
 
 namespace finch::comm {
 
@@ -10,6 +11,10 @@ bool has_nccl() noexcept {
 
 std::unique_ptr<AllReduce> make_nccl_all_reduce(const Group&, backend::Device&, double) {
     throw ConfigError("workers.communicator: nccl: this program was built without NCCL; auto and staged serve");
+}
+
+NcclVersion nccl_version() {
+    return {};
 }
 
 }  // namespace finch::comm

@@ -1,55 +1,29 @@
+#include "finch/backend/cuda_runtime.hpp"
 #include "finch/base/bytes.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
-#include "finch/base/handle.hpp"
 #include "finch/base/log.hpp"
 #include "finch/comm/all_reduce.hpp"
+#include "finch/comm/version.hpp"
 
 #include "deadline.hpp"
 
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <cuda_runtime.h>
 #include <exception>
 #include <future>
 #include <nccl.h>
-#include <source_location>
 #include <thread>
 #include <utility>
 
 namespace finch::comm {
 namespace {
 
-void check(cudaError_t code, const char* call, std::source_location where) {
-    if (code != cudaSuccess) {
-        throw ApiError(fmt::format("{}:{}: {}: {}", where.file_name(), where.line(), call, cudaGetErrorString(code)));
-    }
-}
-#define FINCH_CUDA(call) check((call), #call, std::source_location::current())
-
-struct StreamTraits {
-    using type = cudaStream_t;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type stream) noexcept { static_cast<void>(cudaStreamDestroy(stream)); }
-};
-struct EventTraits {
-    using type = cudaEvent_t;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type event) noexcept { static_cast<void>(cudaEventDestroy(event)); }
-};
-
-UniqueHandle<StreamTraits> make_stream() {
-    cudaStream_t stream = nullptr;
-    FINCH_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    return UniqueHandle<StreamTraits>(stream);
-}
-
-UniqueHandle<EventTraits> make_event() {
-    cudaEvent_t event = nullptr;
-    FINCH_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-    return UniqueHandle<EventTraits>(event);
-}
+using backend::cuda::make_event;
+using backend::cuda::make_stream;
+using backend::cuda::UniqueEvent;
+using backend::cuda::UniqueStream;
 
 /// To be called before the first call of NCCL, which reads its environment once: the switches of NVLink do not add in
 /// the same order each time (NVLS), so they do not add. What the user has set stays.
@@ -248,9 +222,9 @@ private:
     }
 
     cudaStream_t device_stream_;
-    UniqueHandle<StreamTraits> stream_;
-    UniqueHandle<EventTraits> fork_;
-    UniqueHandle<EventTraits> join_;
+    UniqueStream stream_;
+    UniqueEvent fork_;
+    UniqueEvent join_;
     NcclCommunicator communicator_;
     bool started_ = false;  ///< sums that wait() has not ordered before the device's work
 };
@@ -263,6 +237,12 @@ bool has_nccl() noexcept {
 
 std::unique_ptr<AllReduce> make_nccl_all_reduce(const Group& group, backend::Device& device, double timeout_seconds) {
     return std::make_unique<NcclAllReduce>(group, device, timeout_seconds);
+}
+
+NcclVersion nccl_version() {
+    NcclVersion version{.built = NCCL_VERSION_CODE};
+    static_cast<void>(ncclGetVersion(&version.loaded));
+    return version;
 }
 
 }  // namespace finch::comm

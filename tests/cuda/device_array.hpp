@@ -1,6 +1,7 @@
 #pragma once
 
-#include "runtime.hpp"
+#include "finch/backend/cuda_runtime.hpp"
+
 #include "support/rehearsal/fibers.hpp"
 
 #include <cstddef>

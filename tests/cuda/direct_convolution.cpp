@@ -33,7 +33,7 @@ void check_direct(Device& device, const ConvolutionShape& shape) {
 
 TEST_CASE("one to sixteen channels, in and out, with every kernel") {
     const auto device = make_device();
-    for (const std::int64_t kernel : {1, 3, 5})
+    for (const std::int64_t kernel : {3, 5})
         for (const auto& [in, out] : {std::pair{1, 1},
                                       {1, 10},
                                       {2, 5},
@@ -85,7 +85,7 @@ TEST_CASE("many pixels: each kernel that computes four of a row, forward and as 
     const auto device = make_device();
     const std::tuple few{9, 61, 63};    // 32 768 pixels and more
     const std::tuple many{30, 66, 67};  // 131 072 and more
-    for (const std::int64_t kernel : {1, 3, 5})
+    for (const std::int64_t kernel : {3, 5})
         for (const auto& [sizes, in, out, outputs] : {std::tuple{few, 3, 10, "5"},
                                                       {few, 10, 3, "4"},
                                                       {many, 1, 10, "10"},
@@ -119,7 +119,7 @@ TEST_CASE("28 x 28 pixels, where the rules choose each kernel: batches below and
         channels = {{1, 4}};
     }
     for (const std::int64_t batch : batches)
-        for (const std::int64_t kernel : {1, 3, 5})
+        for (const std::int64_t kernel : {3, 5})
             for (const auto& [in, out] : channels) {
                 if (kernel == 5 && batch == 168 && in * out > 25) {
                     continue;  // minutes of the reference; the others of its kernels are met

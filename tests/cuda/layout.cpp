@@ -97,8 +97,7 @@ TEST_CASE_TEMPLATE("copy_channels: channels are added as zeros, dropped, kept, a
     }
 }
 
-TEST_CASE_TEMPLATE("transpose: rows become columns in each matrix, at odd sizes and in both kinds of numbers", Number,
-                   __nv_bfloat16, __half) {
+TEST_CASE("transpose: rows become columns in each matrix, at odd sizes") {
     for (const auto& [batch, rows, columns] :
          {std::tuple{1, 1, 1}, {3, 784, 10}, {3, 10, 784}, {2, 33, 65}, {5, 32, 32}, {40, 7, 3}}) {
         const std::vector<float> from = random_floats(batch * rows * columns);
@@ -110,18 +109,11 @@ TEST_CASE_TEMPLATE("transpose: rows become columns in each matrix, at odd sizes 
                 }
         const UniqueStream stream = make_stream();
         const DeviceArray device(from);
-        const DeviceArray device_narrow(narrowed<Number>(from));
         const DeviceArray to(old_values<float>(batch * rows * columns));
-        const DeviceArray narrow(old_values<Number>(batch * rows * columns));
-        const DeviceArray wide(old_values<float>(batch * rows * columns));
 
         transpose(stream.get(), device.data(), batch, rows, columns, to.data());
-        transpose(stream.get(), device.data(), batch, rows, columns, narrow.data());
-        transpose(stream.get(), device_narrow.data(), batch, rows, columns, wide.data());
 
         CHECK(to.values() == expected);
-        CHECK(widened(narrow.values()) == rounded<Number>(expected));
-        CHECK(wide.values() == rounded<Number>(expected));
     }
 }
 
@@ -145,17 +137,14 @@ TEST_CASE_TEMPLATE("pack_weights: every tap of every pair of channels finds its 
         const DeviceArray packed(old_values<float>(static_cast<std::int64_t>(expected.size())));
         const DeviceArray narrow(old_values<Number>(static_cast<std::int64_t>(expected.size())));
         const DeviceArray back(old_values<float>(static_cast<std::int64_t>(canonical.size())));
-        const DeviceArray narrow_back(old_values<float>(static_cast<std::int64_t>(canonical.size())));
 
         pack_weights(stream.get(), sizes, device.data(), packed.data());
         pack_weights(stream.get(), sizes, device.data(), narrow.data());
         unpack_weights(stream.get(), sizes, packed.data(), back.data());
-        unpack_weights(stream.get(), sizes, narrow.data(), narrow_back.data());
 
         CHECK(packed.values() == expected);
         CHECK(widened(narrow.values()) == rounded<Number>(expected));
         CHECK(back.values() == canonical);
-        CHECK(narrow_back.values() == rounded<Number>(canonical));
     }
 }
 
@@ -194,41 +183,25 @@ TEST_CASE_TEMPLATE("bias_activation: f(x + bias), with surplus channels dropped,
     }
 }
 
-TEST_CASE_TEMPLATE("activation_gradient: grad_y times the slope at y, with channels added as zeros, in place too",
-                   Number, __nv_bfloat16, __half) {
-    constexpr std::int64_t rows = 45;
+TEST_CASE("activation_gradient: the gradient times the slope at y") {
+    constexpr std::int64_t count = 450;
     for (const Activation activation : finch::fused_activations()) {
-        const std::vector<float> y = random_floats(rows * 10, 0.3);
-        const std::vector<float> grad_y = random_floats(rows * 10 + 1);
-        const auto expected = [&](std::int64_t channels) {
-            std::vector<float> result;
-            for (std::int64_t i = 0; i < rows * channels; ++i) {
-                const std::size_t from = at(i / channels * 10 + i % channels);
-                result.push_back(i % channels < 10 ? static_cast<float>(reference::slope(activation, double{y[from]}) *
-                                                                        double{grad_y[from]})
-                                                   : 0.0F);
-            }
-            return result;
-        };
+        const std::vector<float> y = random_floats(count, 0.3);
+        const std::vector<float> grad_y = random_floats(count + 1);
+        reference::Tensor expected;
+        for (std::size_t i = 0; i < y.size(); ++i) {
+            expected.push_back(reference::slope(activation, double{y[i]}) * double{grad_y[i]});
+        }
         const UniqueStream stream = make_stream();
         const DeviceArray device_y(y);
         const DeviceArray device_grad(grad_y);
-        const DeviceArray padded(old_values<float>(rows * 16));
-        const DeviceArray narrow(old_values<Number>(rows * 16));
 
-        activation_gradient(stream.get(), activation, device_y.data(), device_grad.data(), rows, 10, padded.data(), 16);
-        activation_gradient(stream.get(), activation, device_y.data(), device_grad.data(), rows, 10, narrow.data(), 16);
-        activation_gradient(stream.get(), activation, device_y.data(), device_grad.data(), rows, 10, device_grad.data(),
-                            10);
+        activation_gradient(stream.get(), activation, device_y.data(), device_grad.data(), count);
 
-        const std::vector<float> wide = expected(16);
-        CHECK(difference(padded.values(), reference::Tensor(wide.begin(), wide.end())) < 1e-6);
-        CHECK(widened(narrow.values()) == rounded<Number>(padded.values()));
-        const std::vector<float> same = expected(10);
-        std::vector<float> in_place = device_grad.values();
-        CHECK(in_place.back() == grad_y.back());  // behind the last row
-        in_place.pop_back();
-        CHECK(difference(in_place, reference::Tensor(same.begin(), same.end())) < 1e-6);
+        std::vector<float> grad = device_grad.values();
+        CHECK(grad.back() == grad_y.back());  // behind the last one
+        grad.pop_back();
+        CHECK(difference(grad, expected) < 1e-6);
     }
 }
 

@@ -1,5 +1,6 @@
 // What is made of cuDNN and cuBLASLt: each kind of engine, on their stand-ins.
 #include "finch/backend/cuda.hpp"
+#include "finch/base/error.hpp"
 
 #include "backend/trial.hpp"
 #include "support/float16.hpp"
@@ -70,28 +71,17 @@ TEST_CASE("where NHWC as it is has no engine, channels are padded, fused or not"
                  [&](const CudnnRequest& request) { return is_padded(request) && !request.is_fused; });
 }
 
-TEST_CASE("where only planes have an engine, activations are transposed") {
-    check_choice(odd, "cudnn:nchw float32 (",
-                 [](const CudnnRequest& request) { return request.layout == TensorLayout::nchw; });
-}
-
-TEST_CASE("where cuDNN has nothing, the general kernels serve") {
-    check_choice(odd, "finch:general", [](const CudnnRequest&) { return false; });
-}
-
-TEST_CASE("each pass takes the best that there is for it alone") {
-    for (const ConvolutionPass alone :
-         {ConvolutionPass::forward, ConvolutionPass::data_gradient, ConvolutionPass::weight_gradient}) {
-        rehearsal::offer_engines([alone](const CudnnRequest& request) { return request.pass == alone; });
+TEST_CASE("where cuDNN has no engine for a pass, the error names the pass and the shape") {
+    for (const auto& [lacking, words] :
+         {std::pair{ConvolutionPass::forward, "the forward of a convolution 3x3, 3->10 channels, batch 3"},
+          {ConvolutionPass::data_gradient, "the data gradient of"},
+          {ConvolutionPass::weight_gradient, "the weight gradient of"}}) {
+        rehearsal::offer_engines([lacking = lacking](const CudnnRequest& request) { return request.pass != lacking; });
         const auto device = make_device();
-        check(*device, odd);
-        const std::string chosen = device->make(odd)->implementation();
-        CAPTURE(chosen);
-        CHECK(chosen.find("cudnn:") != std::string::npos);
-        CHECK(chosen.find("cudnn:") == chosen.rfind("cudnn:"));
-        CHECK(chosen.find("finch:general") != chosen.rfind("finch:general"));
+        CHECK_THROWS_WITH_AS(device->make(odd), doctest::Contains(words), ApiError);
     }
     rehearsal::offer_engines([](const CudnnRequest&) { return true; });
+    CHECK_NOTHROW(make_device()->make(odd));
 }
 
 TEST_CASE("wide channels, and one pixel of output") {
@@ -254,13 +244,6 @@ TEST_CASE("even kernels with unlike padding go to cuDNN over padded images, what
                  [](const CudnnRequest& request) { return !request.is_fused; });
     check_choice(even, "cudnn:nhwc float32, padded images, channels 4->12, fused",
                  [](const CudnnRequest& request) { return request.shape.channels_in % 4 == 0; });
-    check_choice(even, "finch:general", [](const CudnnRequest&) { return false; });
-    for (const ConvolutionPass alone :
-         {ConvolutionPass::forward, ConvolutionPass::data_gradient, ConvolutionPass::weight_gradient}) {
-        rehearsal::offer_engines([alone](const CudnnRequest& request) { return request.pass == alone; });
-        check(*make_device(), even);
-    }
-    rehearsal::offer_engines(any);
     for (const auto& [kernel, stride, before, after] :
          {std::tuple{2, 1, 0, 1}, {2, 2, 0, 1}, {4, 3, 1, 2}, {3, 2, 2, 0}, {5, 1, 0, 4}}) {
         ConvolutionShape shape = even;
@@ -271,7 +254,6 @@ TEST_CASE("even kernels with unlike padding go to cuDNN over padded images, what
         const auto device = make_device();
         const std::string implementation = device->make(shape)->implementation();
         CAPTURE(implementation);
-        CHECK(implementation.find("general") == std::string::npos);
         check(*device, shape);
         for (const Narrow& narrow : narrow_ones) {
             shape.precision = narrow.precision;
@@ -363,10 +345,9 @@ TEST_CASE("a shape is planned once for all operations of a device, whatever thei
     CHECK(rehearsal::plans_made() == before + 3);
 }
 
-TEST_CASE("a linear layer without an algorithm in cuBLASLt is computed by the general kernels") {
+TEST_CASE("a linear layer without an algorithm in cuBLASLt is an error that names the product") {
     rehearsal::offer_products(false);
-    const auto device = make_device();
-    check(*device,
-          LinearShape{.batch = 3, .height = 4, .width = 5, .channels = 3, .units = 7, .activation = Activation::relu});
+    const LinearShape shape{.batch = 3, .height = 4, .width = 5, .channels = 3, .units = 7};
+    CHECK_THROWS_WITH_AS(make_device()->make(shape), doctest::Contains("the product (7 x 60) · (60 x 3)"), ApiError);
     rehearsal::offer_products(true);
 }

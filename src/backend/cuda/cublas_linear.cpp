@@ -1,5 +1,6 @@
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
 
-#include "general_convolution.hpp"
 #include "layout.hpp"
 #include "libraries.hpp"
 #include "operations.hpp"
@@ -75,12 +76,10 @@ public:
         descriptor_.reset(descriptor);
         set_transposed(CUBLASLT_MATMUL_DESC_TRANSA, shape.transpose_a);
         set_transposed(CUBLASLT_MATMUL_DESC_TRANSB, shape.transpose_b);
-        choose(alignment);
+        choose(shape, alignment);
     }
 
-    /// Whether cuBLASLt has an algorithm at all.
-    [[nodiscard]] bool exists() const { return exists_; }
-    [[nodiscard]] std::size_t workspace_bytes() const { return exists_ ? chosen_.workspaceSize : 0; }
+    [[nodiscard]] std::size_t workspace_bytes() const { return chosen_.workspaceSize; }
 
     void run(cudaStream_t stream, const float* a, const float* b, float* c, void* workspace) const {
         const float one = 1;
@@ -95,7 +94,8 @@ private:
         FINCH_CUBLAS(cublasLtMatmulDescSetAttribute(descriptor_.get(), which, &operation, sizeof operation));
     }
 
-    void choose(std::uint32_t alignment) {
+    /// Throws ApiError if cuBLASLt has none.
+    void choose(const ProductShape& shape, std::uint32_t alignment) {
         cublasLtMatmulPreference_t handle = nullptr;
         FINCH_CUBLAS(cublasLtMatmulPreferenceCreate(&handle));
         const Preference preference(handle);
@@ -113,14 +113,16 @@ private:
         const cublasStatus_t status =
             cublasLtMatmulAlgoGetHeuristic(libraries_.cublas(), descriptor_.get(), a_.get(), b_.get(), c_.get(),
                                            c_.get(), handle, 1, &chosen_, &found);
-        exists_ = status == CUBLAS_STATUS_SUCCESS && found > 0 && chosen_.state == CUBLAS_STATUS_SUCCESS;
+        if (status != CUBLAS_STATUS_SUCCESS || found == 0 || chosen_.state != CUBLAS_STATUS_SUCCESS) {
+            throw ApiError(fmt::format("cuBLASLt has no algorithm for the product ({} x {}) · ({} x {}): {}", shape.m,
+                                       shape.k, shape.k, shape.n, cublasLtGetStatusString(status)));
+        }
     }
 
     Libraries& libraries_;
     Matrix a_, b_, c_;
     Descriptor descriptor_;
     cublasLtMatmulHeuristicResult_t chosen_{};
-    bool exists_ = false;
 };
 
 std::int64_t features_of(const LinearShape& shape) {
@@ -136,11 +138,6 @@ bool is_permuted(const LinearShape& shape) {
 /// lines of their arena; canonical weights lie anywhere in theirs, where cuBLASLt's 128-bit loads would fault.
 std::uint32_t alignment_of(const LinearShape& shape) {
     return is_permuted(shape) ? 16 : sizeof(float);
-}
-
-/// A linear layer as a 1 × 1 convolution of one pixel: for the general kernels, where cuBLASLt has no algorithm.
-ConvolutionShape as_convolution(const LinearShape& shape) {
-    return {.batch = shape.batch, .channels_in = features_of(shape), .channels_out = shape.units, .kernel = 1};
 }
 
 }  // namespace
@@ -197,11 +194,7 @@ public:
 
     void forward(const Pass& /*pass*/, std::span<const float* const> inputs, float* y) override {
         const float* x = inputs[0];
-        if (plan_->forward.exists()) {
-            plan_->forward.run(stream_.get(), weights(), x, y, scratch_->get());
-        } else {
-            general_forward(stream_.get(), as_convolution(shape_), x, weights(), y);
-        }
+        plan_->forward.run(stream_.get(), weights(), x, y, scratch_->get());
         bias_activation(stream_.get(), shape_.activation, y, shape_.units, parameters_ + weights_, y, shape_.batch,
                         shape_.units);
     }
@@ -211,31 +204,21 @@ public:
         const float* x = inputs[0];
         float* grad_x = grad_inputs[0];
         if (shape_.activation != Activation::none) {
-            activation_gradient(stream_.get(), shape_.activation, y, grad_y, shape_.batch, shape_.units, grad_y,
-                                shape_.units);
+            activation_gradient(stream_.get(), shape_.activation, y, grad_y, shape_.batch * shape_.units);
         }
         column_sums(stream_.get(), grad_y, shape_.batch, shape_.units, scratch_->get(), grad_parameters + weights_);
         float* grads = is_permuted(shape_) ? static_cast<float*>(packed_grads_.get()) : grad_parameters;
-        if (plan_->weights.exists()) {
-            plan_->weights.run(stream_.get(), x, grad_y, grads, scratch_->get());
-        } else {
-            general_weight_gradient(stream_.get(), as_convolution(shape_), x, grad_y, grads);
-        }
+        plan_->weights.run(stream_.get(), x, grad_y, grads, scratch_->get());
         if (is_permuted(shape_)) {
             transpose(stream_.get(), static_cast<const float*>(grads), shape_.units, pixels(), shape_.channels,
                       grad_parameters);
         }
-        if (shape_.needs_input_grad && plan_->data.exists()) {
+        if (shape_.needs_input_grad) {
             plan_->data.run(stream_.get(), weights(), grad_y, grad_x, scratch_->get());
-        } else if (shape_.needs_input_grad) {
-            general_data_gradient(stream_.get(), as_convolution(shape_), grad_y, weights(), grad_x);
         }
     }
 
-    [[nodiscard]] std::string implementation() const override {
-        return plan_->forward.exists() && plan_->data.exists() && plan_->weights.exists() ? "cublaslt"
-                                                                                          : "cublaslt, finch:general";
-    }
+    [[nodiscard]] std::string implementation() const override { return "cublaslt"; }
 
 private:
     [[nodiscard]] std::int64_t pixels() const { return shape_.height * shape_.width; }

@@ -1,5 +1,4 @@
 #include "engine_choice.hpp"
-#include "general_convolution.hpp"
 #include "layout.hpp"
 #include "operations.hpp"
 
@@ -83,8 +82,8 @@ std::size_t weight_elements(const ConvolutionShape& s) {
 }
 
 Places places_of(const EngineChoice& choice) {
-    if (choice.is_general()) {
-        return {};
+    if (!choice.pass) {
+        return {};  // no gradient of the input is wanted
     }
     const ConvolutionShape& s = choice.request.shape;
     Pieces pieces;
@@ -133,12 +132,6 @@ public:
         const float* x = inputs[0];
         const EngineChoice& choice = plan_->forward;
         const float* bias = parameters_ + weights_;
-        if (choice.is_general()) {
-            general_forward(stream_.get(), shape_, x, parameters_, y);
-            bias_activation(stream_.get(), shape_.activation, y, shape_.channels_out, bias, y, pixels_out(shape_),
-                            shape_.channels_out);
-            return;
-        }
         void* to = takes_y(choice) ? y : at(forward_places_.y);
         choice.pass->run(stream_.get(),
                          {.x = x_for_engine(choice, forward_places_, x),
@@ -154,8 +147,7 @@ public:
                   std::span<float* const> grad_x, float* grad_parameters) override {
         const std::int64_t rows = pixels_out(shape_);
         if (shape_.activation != Activation::none) {
-            activation_gradient(stream_.get(), shape_.activation, y, grad_y, rows, shape_.channels_out, grad_y,
-                                shape_.channels_out);
+            activation_gradient(stream_.get(), shape_.activation, y, grad_y, rows * shape_.channels_out);
         }
         column_sums(stream_.get(), grad_y, rows, shape_.channels_out, at(0), grad_parameters + weights_);
         backward_weights(x[0], grad_y, grad_parameters);
@@ -170,14 +162,13 @@ public:
     }
 
 private:
-    /// Whether a pass works on the buffers themselves: NHWC, float32, with the shape's own channels and size.
+    /// Whether a pass works on the buffers themselves: float32, with the shape's own channels and size.
     [[nodiscard]] bool takes_x(const EngineChoice& choice) const {
-        return choice.request.layout == TensorLayout::nhwc && choice.type_of_x() == TensorType::float32 &&
-               choice.padded_in() == shape_.channels_in && !pads_images(shape_);
+        return choice.type_of_x() == TensorType::float32 && choice.padded_in() == shape_.channels_in &&
+               !pads_images(shape_);
     }
     [[nodiscard]] bool takes_y(const EngineChoice& choice) const {
-        return choice.request.layout == TensorLayout::nhwc && choice.type_of_y() == TensorType::float32 &&
-               choice.padded_out() == shape_.channels_out;
+        return choice.type_of_y() == TensorType::float32 && choice.padded_out() == shape_.channels_out;
     }
     /// cuDNN takes the bias where it lies, if that is a place aligned as it wants, and it needs no padding.
     void pack_bias(const float* bias) {
@@ -188,7 +179,9 @@ private:
         const bool as_it_is = is_aligned && plan_->forward.padded_out() == shape_.channels_out;
         fused_bias_ = as_it_is ? const_cast<float*>(bias) : bias_copy_.get();
         if (!as_it_is) {
-            copy(bias, bias_copy_.get(), static_cast<std::size_t>(shape_.channels_out));
+            FINCH_CUDA(cudaMemcpyAsync(bias_copy_.get(), bias,
+                                       static_cast<std::size_t>(shape_.channels_out) * sizeof(float),
+                                       cudaMemcpyDeviceToDevice, stream_.get()));
         }
     }
 
@@ -196,13 +189,12 @@ private:
     [[nodiscard]] bool data_takes_forwards_weights() const {
         const CudnnRequest& forward = plan_->forward.request;
         const CudnnRequest& data = plan_->data.request;
-        return !plan_->forward.is_general() && !plan_->data.is_general() && forward.layout == data.layout &&
-               forward.type == data.type && forward.shape == data.shape;
+        return plan_->data.pass && forward.type == data.type && forward.shape == data.shape;
     }
     [[nodiscard]] void* at(std::size_t place) const { return static_cast<std::byte*>(scratch_->get()) + place; }
 
     void allocate_packed(const EngineChoice& choice, StreamMemory& packed) {
-        if (!choice.is_general()) {
+        if (choice.pass) {
             packed = stream_.allocate(weight_elements(choice.request.shape) * bytes_of(choice.request.type));
         }
     }
@@ -214,31 +206,17 @@ private:
                 .padded_in = choice.padded_in() / shape_.groups};
     }
     void pack_for(const EngineChoice& choice, const StreamMemory& packed) {
-        if (!packed) {
-            return;
-        }
-        if (choice.request.layout == TensorLayout::nchw) {
-            copy(parameters_, packed.get(), weights_);
-        } else {
+        if (packed) {
             with_type(choice.request.type, packed.get(),
                       [&](auto* to) { pack_weights(stream_.get(), sizes_of(choice), parameters_, to); });
         }
     }
-    void copy(const float* from, void* to, std::size_t floats) const {
-        FINCH_CUDA(cudaMemcpyAsync(to, from, floats * sizeof(float), cudaMemcpyDeviceToDevice, stream_.get()));
-    }
 
-    /// (pixels, channels) in the pass's own layout, type and padding.
-    void to_engine_layout(const EngineChoice& choice, const float* from, std::int64_t pixels_per_image,
-                          std::int64_t channels, std::int64_t padded_channels, void* to) const {
-        const std::int64_t rows = shape_.batch * pixels_per_image;
-        if (choice.request.layout == TensorLayout::nchw) {
-            transpose(stream_.get(), from, shape_.batch, pixels_per_image, channels, static_cast<float*>(to));
-        } else {
-            with_type(choice.request.type, to, [&](auto* numbers) {
-                copy_channels(stream_.get(), from, rows, channels, numbers, padded_channels);
-            });
-        }
+    /// (pixels, channels) in the pass's own type and padding.
+    void pad_channels(const EngineChoice& choice, const float* from, std::int64_t rows, std::int64_t channels,
+                      std::int64_t padded_channels, void* to) const {
+        with_type(choice.request.type, to,
+                  [&](auto* numbers) { copy_channels(stream_.get(), from, rows, channels, numbers, padded_channels); });
     }
     [[nodiscard]] ImageSizes sizes_in(const ConvolutionShape& shape) const {
         return {.height = shape.height, .width = shape.width, .channels = shape.channels_in};
@@ -266,8 +244,7 @@ private:
         if (pads_images(shape_)) {
             pad_images(choice, x, at(places.x));
         } else {
-            to_engine_layout(choice, x, shape_.height * shape_.width, shape_.channels_in, choice.padded_in(),
-                             at(places.x));
+            pad_channels(choice, x, pixels_in(shape_), shape_.channels_in, choice.padded_in(), at(places.x));
         }
         return at(places.x);
     }
@@ -275,32 +252,22 @@ private:
         if (takes_y(choice)) {
             return const_cast<float*>(grad_y);
         }
-        to_engine_layout(choice, grad_y, shape_.height_out() * shape_.width_out(), shape_.channels_out,
-                         choice.padded_out(), at(places.y));
+        pad_channels(choice, grad_y, pixels_out(shape_), shape_.channels_out, choice.padded_out(), at(places.y));
         return at(places.y);
     }
 
-    /// From the pass's own layout to y, with what the pass has left to be done.
+    /// From the pass's own type and padding to y, with what the pass has left to be done.
     void finish_forward(const EngineChoice& choice, void* from, const float* bias, Activation activation, float* y) {
-        const std::int64_t rows = pixels_out(shape_);
-        const std::int64_t channels = shape_.channels_out;
-        if (choice.request.layout == TensorLayout::nchw) {
-            transpose(stream_.get(), static_cast<const float*>(from), shape_.batch, channels,
-                      shape_.height_out() * shape_.width_out(), y);
-            bias_activation(stream_.get(), activation, y, channels, bias, y, rows, channels);
-        } else if (from != y || bias != nullptr) {
+        if (from != y || bias != nullptr) {
             with_type(choice.type_of_y(), from, [&](const auto* numbers) {
-                bias_activation(stream_.get(), activation, numbers, choice.padded_out(), bias, y, rows, channels);
+                bias_activation(stream_.get(), activation, numbers, choice.padded_out(), bias, y, pixels_out(shape_),
+                                shape_.channels_out);
             });
         }
     }
 
     void backward_weights(const float* x, const float* grad_y, float* grad_weights) {
         const EngineChoice& choice = plan_->weights;
-        if (choice.is_general()) {
-            general_weight_gradient(stream_.get(), shape_, x, grad_y, grad_weights);
-            return;
-        }
         void* packed = at(weight_places_.weights);
         choice.pass->run(stream_.get(),
                          {.x = x_for_engine(choice, weight_places_, x),
@@ -308,19 +275,11 @@ private:
                           .bias = nullptr,
                           .y = grad_for_engine(choice, weight_places_, grad_y)},
                          at(weight_places_.workspace));
-        if (choice.request.layout == TensorLayout::nchw) {
-            copy(static_cast<const float*>(packed), grad_weights, weights_);
-        } else {
-            unpack_weights(stream_.get(), sizes_of(choice), static_cast<const float*>(packed), grad_weights);
-        }
+        unpack_weights(stream_.get(), sizes_of(choice), static_cast<const float*>(packed), grad_weights);
     }
 
     void backward_data(const float* grad_y, float* grad_x) {
         const EngineChoice& choice = plan_->data;
-        if (choice.is_general()) {
-            general_data_gradient(stream_.get(), shape_, grad_y, parameters_, grad_x);
-            return;
-        }
         void* to = takes_x(choice) ? grad_x : at(data_places_.x);
         choice.pass->run(stream_.get(),
                          {.x = to,
@@ -328,15 +287,12 @@ private:
                           .bias = nullptr,
                           .y = grad_for_engine(choice, data_places_, grad_y)},
                          at(data_places_.workspace));
-        const std::int64_t channels = shape_.channels_in;
-        if (choice.request.layout == TensorLayout::nchw) {
-            transpose(stream_.get(), static_cast<const float*>(to), shape_.batch, channels,
-                      shape_.height * shape_.width, grad_x);
-        } else if (pads_images(shape_)) {
+        if (pads_images(shape_)) {
             cut_padding(choice, to, grad_x);
         } else if (to != grad_x) {
             with_type(choice.type_of_x(), to, [&](const auto* numbers) {
-                copy_channels(stream_.get(), numbers, pixels_in(shape_), choice.padded_in(), grad_x, channels);
+                copy_channels(stream_.get(), numbers, pixels_in(shape_), choice.padded_in(), grad_x,
+                              shape_.channels_in);
             });
         }
     }
@@ -348,7 +304,7 @@ private:
     Places forward_places_, data_places_, weight_places_;
     std::shared_ptr<const Scratch> scratch_;
     // cuDNN wants its tensors aligned to 16 bytes, which the canonical arenas do not promise.
-    StreamMemory packed_forward_, packed_data_;  ///< none if the general kernels serve, or one serves both
+    StreamMemory packed_forward_, packed_data_;  ///< of the data gradient only if it wants others
     StreamMemory bias_copy_;                     ///< where forward is fused: zeros behind
     void* fused_bias_ = nullptr;
     const float* parameters_ = nullptr;  ///< canonical

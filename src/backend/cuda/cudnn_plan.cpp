@@ -33,10 +33,10 @@ fe::DataType_t type_of(TensorType type) {
     return fe::DataType_t::FLOAT;
 }
 
-/// Strides of (n, c, h, w) in a layout.
-Dimensions strides_of(const Dimensions& sizes, TensorLayout layout) {
+/// Strides of (n, c, h, w) in NHWC.
+Dimensions strides_of(const Dimensions& sizes) {
     const auto [c, h, w] = std::tuple(sizes[1], sizes[2], sizes[3]);
-    return layout == TensorLayout::nhwc ? Dimensions{h * w * c, 1, w * c, c} : Dimensions{c * h * w, h * w, w, 1};
+    return {h * w * c, 1, w * c, c};
 }
 
 /// The graph of a request, its tensors' sizes and places set.
@@ -84,15 +84,12 @@ private:
     }
 
     TensorPointer read(const char* name, const Dimensions& sizes, std::int64_t id) {
-        return graph_->tensor(fe::graph::Tensor_attributes()
-                                  .set_name(name)
-                                  .set_dim(sizes)
-                                  .set_stride(strides_of(sizes, request_.layout))
-                                  .set_uid(id));
+        return graph_->tensor(
+            fe::graph::Tensor_attributes().set_name(name).set_dim(sizes).set_stride(strides_of(sizes)).set_uid(id));
     }
     void write(const TensorPointer& tensor, const Dimensions& sizes, std::int64_t id) {
         tensor->set_output(true).set_uid(id).set_data_type(type_of(request_.output)).set_dim(sizes);
-        tensor->set_stride(strides_of(sizes, request_.layout));
+        tensor->set_stride(strides_of(sizes));
     }
 
     TensorPointer bias_and_activation(TensorPointer sums) {

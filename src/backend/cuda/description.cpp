@@ -1,9 +1,9 @@
 // What is known of CUDA and its devices without using them.
 #include "finch/backend/cuda.hpp"
+#include "finch/backend/cuda_runtime.hpp"
 #include "finch/base/format.hpp"
 
 #include "libraries.hpp"
-#include "runtime.hpp"
 
 #include <cstddef>
 

@@ -1,5 +1,6 @@
 #include "engine_choice.hpp"
 
+#include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 
@@ -48,9 +49,9 @@ TensorType type_of(Precision precision) {
     return TensorType::float32;
 }
 
-/// What to ask cuDNN for, the best first: as it is, with channels padded to what tensor cores want, and, where the
-/// shape is float32, with planes in place of NHWC. Types of 16 bits are of what is read: sums and what is written are
-/// float32, and gradients of weights are nothing else; they fall back to float32, which is more exact.
+/// What to ask cuDNN for, the best first: as it is, and with channels padded to what tensor cores want. Types of 16
+/// bits are of what is read: sums and what is written are float32, and gradients of weights are nothing else; they fall
+/// back to float32, which is more exact.
 std::vector<CudnnRequest> candidates(ConvolutionPass pass, const ConvolutionShape& shape) {
     std::vector<CudnnRequest> requests;
     const auto add = [&](const CudnnRequest& request) {
@@ -75,10 +76,6 @@ std::vector<CudnnRequest> candidates(ConvolutionPass pass, const ConvolutionShap
     if (const CudnnRequest wider = padded(request, 4); wider.shape != request.shape) {
         add(wider);
     }
-    if (!pads_images(shape)) {
-        request.layout = TensorLayout::nchw;
-        requests.push_back(request);
-    }
     return requests;
 }
 
@@ -98,27 +95,23 @@ bool pads_images(const ConvolutionShape& shape) {
 
 EngineChoice choose_engine(Libraries& libraries, ConvolutionPass pass, const ConvolutionShape& shape) {
     constexpr std::array pass_names{"forward", "data gradient", "weight gradient"};
-    EngineChoice choice;
+    const std::string text =
+        fmt::format("{} of a convolution {}x{}, {}->{} channels, batch {}", pass_names[static_cast<std::size_t>(pass)],
+                    shape.kernel, shape.kernel, shape.channels_in, shape.channels_out, shape.batch);
     for (const CudnnRequest& request : candidates(pass, shape)) {
         if (auto found = plan_cudnn_pass(libraries, request)) {
             const ConvolutionShape& s = request.shape;
-            choice.name = fmt::format("cudnn:{} {}{}{}{} ({})", request.layout == TensorLayout::nhwc ? "nhwc" : "nchw",
-                                      type_name(request), pads_images(shape) ? ", padded images" : "",
-                                      s.channels_in == shape.channels_in && s.channels_out == shape.channels_out
-                                          ? ""
-                                          : fmt::format(", channels {}->{}", s.channels_in, s.channels_out),
-                                      request.is_fused ? ", fused" : "", found->engine());
-            choice.request = request;
-            choice.pass = std::move(found);
-            break;
+            std::string name =
+                fmt::format("cudnn:nhwc {}{}{}{} ({})", type_name(request), pads_images(shape) ? ", padded images" : "",
+                            s.channels_in == shape.channels_in && s.channels_out == shape.channels_out
+                                ? ""
+                                : fmt::format(", channels {}->{}", s.channels_in, s.channels_out),
+                            request.is_fused ? ", fused" : "", found->engine());
+            spdlog::debug("{}: {}", text, name);
+            return {request, std::move(found), std::move(name)};
         }
     }
-    if (choice.is_general()) {
-        choice.request = {.pass = pass, .shape = shape};
-    }
-    spdlog::debug("convolution {}x{}, {}->{} channels, batch {}, {}: {}", shape.kernel, shape.kernel, shape.channels_in,
-                  shape.channels_out, shape.batch, pass_names[static_cast<std::size_t>(pass)], choice.name);
-    return choice;
+    throw ApiError(fmt::format("cuDNN has no engine for the {}", text));
 }
 
 }  // namespace finch::backend::cuda

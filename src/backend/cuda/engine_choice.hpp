@@ -8,14 +8,12 @@
 
 namespace finch::backend::cuda {
 
-/// How one pass of a shape is computed: by cuDNN in some layout, type and padding, or, where `pass` is null, by the
-/// general kernels.
+/// How cuDNN computes one pass of a shape: in which type and with which padding.
 struct EngineChoice {
     CudnnRequest request;
     std::unique_ptr<CudnnPass> pass;
-    std::string name = "finch:general";
+    std::string name;
 
-    [[nodiscard]] bool is_general() const { return pass == nullptr; }
     [[nodiscard]] std::int64_t padded_in() const { return request.shape.channels_in; }
     [[nodiscard]] std::int64_t padded_out() const { return request.shape.channels_out; }
     /// Of the input or its gradient, of the output or its gradient, of the weights or theirs.
@@ -35,7 +33,7 @@ private:
 /// "same" with an even kernel is not.
 [[nodiscard]] bool pads_images(const ConvolutionShape& shape);
 
-/// The best that cuDNN has for a pass of a shape, else the general kernels.
+/// The best that cuDNN has for a pass of a shape. Throws ApiError if it has no engine.
 [[nodiscard]] EngineChoice choose_engine(Libraries& libraries, ConvolutionPass pass, const ConvolutionShape& shape);
 
 }  // namespace finch::backend::cuda

@@ -1,12 +1,39 @@
-#include "kernels/lap.hpp"
+#include "finch/backend/cuda_runtime.hpp"
+
 #include "lap_timer.hpp"
-#include "runtime.hpp"
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <kernel_launch.hpp>
 #include <vector>
 
 namespace finch::backend::cuda {
+namespace {
+
+/// Ends the present lap, in `ended`. One thread.
+struct EndLap {
+    static constexpr int max_threads = 32;
+    LapState* state;
+    Activity ended;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        const std::uint64_t now = thread.nanoseconds();
+        const std::uint64_t length = now - state->since;
+        state->since = now;
+        state->nanoseconds[static_cast<std::uint32_t>(ended)] += length;
+        if (ended == Activity::all_reduce) {
+            if (state->all_reduces < LapState::most_all_reduces) {
+                constexpr std::uint64_t most = 0xffffffffU;
+                state->all_reduce[state->all_reduces] = static_cast<std::uint32_t>(length < most ? length : most);
+            }
+            state->all_reduces += 1;
+        }
+    }
+};
+
+}  // namespace
 
 CudaLapTimer::CudaLapTimer(Stream& stream)
     : stream_(stream), memory_(stream.allocate(sizeof(LapState))), state_(static_cast<LapState*>(memory_.get())) {}

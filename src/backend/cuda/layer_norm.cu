@@ -1,11 +1,176 @@
 #include "grid.hpp"
-#include "kernels/layer_norm.hpp"
 #include "operations.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <kernel_launch.hpp>
 
 namespace finch::backend::cuda {
 namespace {
+
+// Layer normalisation of each sample of (batch, pixels, channels), as src/backend/cpu/layer_norm.cpp. All sums are
+// double, in a fixed order.
+
+/// The sum of `value` over the threads of a block, whose number is a power of two, in each of them. `shared` has a
+/// double for each thread.
+template <class Thread>
+[[nodiscard]] FINCH_DEVICE double block_sum(Thread& thread, double value, double* shared) {
+    shared[thread.index()] = value;
+    for (int half = thread.count() / 2; half > 0; half /= 2) {
+        thread.sync();
+        if (thread.index() < half) {
+            shared[thread.index()] += shared[thread.index() + half];
+        }
+    }
+    thread.sync();
+    const double sum = shared[0];
+    thread.sync();  // before it is used again
+    return sum;
+}
+
+/// y, and each sample's mean and inverse deviation (batch, 2). Blocks: x over samples. Shared memory: a double a
+/// thread.
+struct LayerNormForward {
+    static constexpr int max_threads = 256;
+    std::int64_t sample;  ///< pixels · channels
+    std::int64_t channels;
+    double epsilon;
+    const float* parameters;  ///< weight, bias
+    const float* x;
+    float* y;
+    double* moments;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        auto* shared = thread.template shared<double>();
+        const float* from = x + thread.block_x() * sample;
+        float* to = y + thread.block_x() * sample;
+        double sum = 0;
+        for (std::int64_t i = thread.index(); i < sample; i += thread.count()) {
+            sum += static_cast<double>(from[i]);
+        }
+        const double mean = block_sum(thread, sum, shared) / static_cast<double>(sample);
+        double squares = 0;
+        for (std::int64_t i = thread.index(); i < sample; i += thread.count()) {
+            const double apart = static_cast<double>(from[i]) - mean;
+            squares += apart * apart;
+        }
+        const double variance = block_sum(thread, squares, shared) / static_cast<double>(sample);
+        const double inverse_deviation = 1.0 / std::sqrt(variance + epsilon);
+        for (std::int64_t i = thread.index(); i < sample; i += thread.count()) {
+            const std::int64_t c = i % channels;
+            to[i] = (from[i] - static_cast<float>(mean)) * static_cast<float>(inverse_deviation) * parameters[c] +
+                    parameters[channels + c];
+        }
+        if (thread.index() == 0) {
+            moments[2 * thread.block_x()] = mean;
+            moments[2 * thread.block_x() + 1] = inverse_deviation;
+        }
+    }
+};
+
+/// grad_x. Blocks: x over samples. Shared memory: a double a thread.
+struct LayerNormInputGradient {
+    static constexpr int max_threads = 256;
+    std::int64_t sample;
+    std::int64_t channels;
+    const float* parameters;
+    const float* x;
+    const float* grad_y;
+    const double* moments;
+    float* grad_x;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        auto* shared = thread.template shared<double>();
+        const std::int64_t begin = thread.block_x() * sample;
+        const double mean = moments[2 * thread.block_x()];
+        const double inverse_deviation = moments[2 * thread.block_x() + 1];
+        double sum = 0;
+        double product = 0;
+        for (std::int64_t i = thread.index(); i < sample; i += thread.count()) {
+            const double grad = static_cast<double>(grad_y[begin + i]) * static_cast<double>(parameters[i % channels]);
+            sum += grad;
+            product += grad * (static_cast<double>(x[begin + i]) - mean) * inverse_deviation;
+        }
+        sum = block_sum(thread, sum, shared);
+        product = block_sum(thread, product, shared);
+        const auto shift = static_cast<float>(-sum / static_cast<double>(sample));
+        const auto of_x = static_cast<float>(-product / static_cast<double>(sample) * inverse_deviation);
+        for (std::int64_t i = thread.index(); i < sample; i += thread.count()) {
+            grad_x[begin + i] = (grad_y[begin + i] * parameters[i % channels] +
+                                 (x[begin + i] - static_cast<float>(mean)) * of_x + shift) *
+                                static_cast<float>(inverse_deviation);
+        }
+    }
+};
+
+/// partial (parts, 2·channels): Σ grad · normalised x and Σ grad of each part of the rows (pixels of all samples).
+/// Blocks: x over groups of 32 channels, y over parts; 32 neighbouring threads have a channel each. Shared memory: two
+/// doubles a thread.
+struct LayerNormPartials {
+    static constexpr int max_threads = 256;
+    static constexpr int lanes = 32;
+    std::int64_t rows, pixels, channels;
+    int parts;
+    const float* x;
+    const float* grad_y;
+    const double* moments;
+    double* partial;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        const std::int64_t channel = static_cast<std::int64_t>(thread.block_x()) * lanes + thread.index() % lanes;
+        const int row_lanes = thread.count() / lanes;
+        double product = 0;
+        double sum = 0;
+        if (channel < channels) {
+            const std::int64_t end = rows * (thread.block_y() + 1) / parts;
+            std::int64_t row = rows * thread.block_y() / parts + thread.index() / lanes;
+            for (; row < end; row += row_lanes) {
+                const double* of_sample = moments + 2 * (row / pixels);
+                const auto grad = static_cast<double>(grad_y[row * channels + channel]);
+                product += grad * (static_cast<double>(x[row * channels + channel]) - of_sample[0]) * of_sample[1];
+                sum += grad;
+            }
+        }
+        auto* products = thread.template shared<double>();
+        double* sums = products + thread.count();
+        products[thread.index()] = product;
+        sums[thread.index()] = sum;
+        thread.sync();
+        if (thread.index() < lanes && channel < channels) {
+            for (int i = 1; i < row_lanes; ++i) {
+                product += products[thread.index() + i * lanes];
+                sum += sums[thread.index() + i * lanes];
+            }
+            double* to = partial + thread.block_y() * 2 * channels + channel;
+            to[0] = product;
+            to[channels] = sum;
+        }
+    }
+};
+
+/// Adds the parts of weight and bias.
+struct LayerNormTotals {
+    static constexpr int max_threads = 256;
+    std::int64_t channels;
+    int parts;
+    const double* partial;
+    float* grad_parameters;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        for (std::int64_t i = thread.global_index(); i < 2 * channels; i += thread.global_count()) {
+            double sum = 0;
+            for (int part = 0; part < parts; ++part) {
+                sum += partial[part * 2 * channels + i];
+            }
+            grad_parameters[i] = static_cast<float>(sum);
+        }
+    }
+};
 
 constexpr int threads = LayerNormForward::max_threads;
 

@@ -1,7 +1,8 @@
+#include "finch/backend/cuda_runtime.hpp"
+
 #include "grid.hpp"
 #include "kernels/layout.hpp"
 #include "layout.hpp"
-#include "runtime.hpp"
 
 #include <algorithm>
 
@@ -40,22 +41,20 @@ void move_images(cudaStream_t stream, std::int64_t batch, const From* from, cons
                                            .down = down}));
 }
 
-template <class From, class To>
-void transpose(cudaStream_t stream, const From* from, std::int64_t batch, std::int64_t rows, std::int64_t columns,
-               To* to) {
-    using Kernel = Transpose<From, To>;
-    const std::int64_t across = groups_of(columns, Kernel::tile);
-    const std::int64_t tiles = across * groups_of(rows, Kernel::tile);
+void transpose(cudaStream_t stream, const float* from, std::int64_t batch, std::int64_t rows, std::int64_t columns,
+               float* to) {
+    const std::int64_t across = groups_of(columns, Transpose::tile);
+    const std::int64_t tiles = across * groups_of(rows, Transpose::tile);
     const Grid grid{.blocks_x = batch * tiles,
-                    .threads = Kernel::max_threads,
-                    .shared_bytes = Kernel::tile * (Kernel::tile + 1) * sizeof(float)};
+                    .threads = Transpose::max_threads,
+                    .shared_bytes = Transpose::tile * (Transpose::tile + 1) * sizeof(float)};
     FINCH_CUDA(launch(stream, grid,
-                      Kernel{.from = from,
-                             .to = to,
-                             .rows = rows,
-                             .columns = columns,
-                             .tiles = static_cast<int>(tiles),
-                             .tiles_across = static_cast<int>(across)}));
+                      Transpose{.from = from,
+                                .to = to,
+                                .rows = rows,
+                                .columns = columns,
+                                .tiles = static_cast<int>(tiles),
+                                .tiles_across = static_cast<int>(across)}));
 }
 
 template <class To>
@@ -71,16 +70,15 @@ void pack_weights(cudaStream_t stream, const WeightSizes& sizes, const float* ca
                                       .padded_in = sizes.padded_in}));
 }
 
-template <class From>
-void unpack_weights(cudaStream_t stream, const WeightSizes& sizes, const From* packed, float* canonical) {
+void unpack_weights(cudaStream_t stream, const WeightSizes& sizes, const float* packed, float* canonical) {
     const std::int64_t taps = sizes.kernel * sizes.kernel;
     FINCH_CUDA(launch(stream, grid_for(sizes.channels_out * sizes.channels_in * taps),
-                      UnpackWeights<From>{.packed = packed,
-                                          .canonical = canonical,
-                                          .channels_out = sizes.channels_out,
-                                          .channels_in = sizes.channels_in,
-                                          .taps = taps,
-                                          .padded_in = sizes.padded_in}));
+                      UnpackWeights{.packed = packed,
+                                    .canonical = canonical,
+                                    .channels_out = sizes.channels_out,
+                                    .channels_in = sizes.channels_in,
+                                    .taps = taps,
+                                    .padded_in = sizes.padded_in}));
 }
 
 template <class From>
@@ -96,17 +94,9 @@ void bias_activation(cudaStream_t stream, Activation activation, const From* fro
                                            .channels = channels}));
 }
 
-template <class To>
-void activation_gradient(cudaStream_t stream, Activation activation, const float* y, const float* grad_y,
-                         std::int64_t rows, std::int64_t channels, To* to, std::int64_t channels_to) {
-    FINCH_CUDA(launch(stream, grid_for(rows * channels_to),
-                      ActivationGradient<To>{.activation = activation,
-                                             .y = y,
-                                             .grad_y = grad_y,
-                                             .to = to,
-                                             .rows = rows,
-                                             .channels = channels,
-                                             .channels_to = channels_to}));
+void activation_gradient(cudaStream_t stream, Activation activation, const float* y, float* grad, std::int64_t count) {
+    FINCH_CUDA(launch(stream, grid_for(count),
+                      ActivationGradient{.activation = activation, .y = y, .grad = grad, .count = count}));
 }
 
 void column_sums(cudaStream_t stream, const float* from, std::int64_t rows, std::int64_t channels, void* scratch,
@@ -144,28 +134,14 @@ template void move_images(cudaStream_t, std::int64_t, const float*, const ImageS
                           std::int64_t);
 template void move_images(cudaStream_t, std::int64_t, const Float16*, const ImageSizes&, float*, const ImageSizes&,
                           std::int64_t);
-template void transpose(cudaStream_t, const float*, std::int64_t, std::int64_t, std::int64_t, float*);
-template void transpose(cudaStream_t, const float*, std::int64_t, std::int64_t, std::int64_t, Bfloat16*);
-template void transpose(cudaStream_t, const Bfloat16*, std::int64_t, std::int64_t, std::int64_t, float*);
-template void transpose(cudaStream_t, const float*, std::int64_t, std::int64_t, std::int64_t, Float16*);
-template void transpose(cudaStream_t, const Float16*, std::int64_t, std::int64_t, std::int64_t, float*);
 template void pack_weights(cudaStream_t, const WeightSizes&, const float*, float*);
 template void pack_weights(cudaStream_t, const WeightSizes&, const float*, Bfloat16*);
 template void pack_weights(cudaStream_t, const WeightSizes&, const float*, Float16*);
-template void unpack_weights(cudaStream_t, const WeightSizes&, const float*, float*);
-template void unpack_weights(cudaStream_t, const WeightSizes&, const Bfloat16*, float*);
-template void unpack_weights(cudaStream_t, const WeightSizes&, const Float16*, float*);
 template void bias_activation(cudaStream_t, Activation, const float*, std::int64_t, const float*, float*, std::int64_t,
                               std::int64_t);
 template void bias_activation(cudaStream_t, Activation, const Bfloat16*, std::int64_t, const float*, float*,
                               std::int64_t, std::int64_t);
 template void bias_activation(cudaStream_t, Activation, const Float16*, std::int64_t, const float*, float*,
                               std::int64_t, std::int64_t);
-template void activation_gradient(cudaStream_t, Activation, const float*, const float*, std::int64_t, std::int64_t,
-                                  float*, std::int64_t);
-template void activation_gradient(cudaStream_t, Activation, const float*, const float*, std::int64_t, std::int64_t,
-                                  Bfloat16*, std::int64_t);
-template void activation_gradient(cudaStream_t, Activation, const float*, const float*, std::int64_t, std::int64_t,
-                                  Float16*, std::int64_t);
 
 }  // namespace finch::backend::cuda

@@ -29,12 +29,10 @@ template <class From, class To>
 void move_images(cudaStream_t stream, std::int64_t batch, const From* from, const ImageSizes& from_sizes, To* to,
                  const ImageSizes& to_sizes, std::int64_t down);
 
-/// (batch, rows, columns) → (batch, columns, rows). NHWC → NCHW: rows H·W, columns C; back: rows C, columns H·W.
-/// A linear layer's weights (units, C·H·W) from CHW to HWC columns: batch units, rows C, columns H·W; back: rows H·W,
-/// columns C.
-template <class From, class To>
-void transpose(cudaStream_t stream, const From* from, std::int64_t batch, std::int64_t rows, std::int64_t columns,
-               To* to);
+/// (batch, rows, columns) → (batch, columns, rows). A linear layer's weights (units, C·H·W) from CHW to HWC columns:
+/// batch units, rows C, columns H·W; back: rows H·W, columns C.
+void transpose(cudaStream_t stream, const float* from, std::int64_t batch, std::int64_t rows, std::int64_t columns,
+               float* to);
 
 /// A convolution's weights: canonical (channels_out, channels_in, kernel, kernel), and as a library for NHWC wants
 /// them: (padded_out, kernel, kernel, padded_in).
@@ -48,8 +46,7 @@ struct WeightSizes {
 /// What is padded becomes zero.
 template <class To>
 void pack_weights(cudaStream_t stream, const WeightSizes& sizes, const float* canonical, To* packed);
-template <class From>
-void unpack_weights(cudaStream_t stream, const WeightSizes& sizes, const From* packed, float* canonical);
+void unpack_weights(cudaStream_t stream, const WeightSizes& sizes, const float* packed, float* canonical);
 
 /// `y` (rows, channels) = f(from + bias) with `from` (rows, channels_from ≥ channels), whose surplus channels are
 /// dropped. In place where `from` is `y`. `bias` may be null.
@@ -57,11 +54,8 @@ template <class From>
 void bias_activation(cudaStream_t stream, Activation activation, const From* from, std::int64_t channels_from,
                      const float* bias, float* y, std::int64_t rows, std::int64_t channels);
 
-/// `to` (rows, channels_to ≥ channels) = grad_y · f′(y), both (rows, channels); added channels are zero. In place where
-/// `to` is `grad_y`.
-template <class To>
-void activation_gradient(cudaStream_t stream, Activation activation, const float* y, const float* grad_y,
-                         std::int64_t rows, std::int64_t channels, To* to, std::int64_t channels_to);
+/// `grad`, of `count` numbers behind the activation, becomes grad · f′(y).
+void activation_gradient(cudaStream_t stream, Activation activation, const float* y, float* grad, std::int64_t count);
 
 /// `sums` (channels) over the rows of `from` (rows, channels), always in the same order: a bias' gradient. `scratch`
 /// has at least column_sums_scratch(rows, channels) bytes.

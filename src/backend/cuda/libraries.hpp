@@ -1,8 +1,7 @@
 #pragma once
 
+#include "finch/backend/cuda_runtime.hpp"
 #include "finch/backend/operation.hpp"
-
-#include "runtime.hpp"
 
 #include <cstdint>
 #include <cublasLt.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime.hpp"
+#include "finch/backend/cuda_runtime.hpp"
 
 #include <cstddef>
 #include <map>

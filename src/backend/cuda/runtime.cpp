@@ -1,5 +1,4 @@
-#include "runtime.hpp"
-
+#include "finch/backend/cuda_runtime.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 

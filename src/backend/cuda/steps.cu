@@ -1,3 +1,4 @@
+#include "finch/backend/cuda_runtime.hpp"
 #include "finch/backend/device.hpp"
 
 #include "grid.hpp"
@@ -7,7 +8,6 @@
 #include "kernels/loss_scale.hpp"
 #include "kernels/next_step.hpp"
 #include "kernels/optimizer.hpp"
-#include "runtime.hpp"
 #include "steps.hpp"
 
 #include <algorithm>

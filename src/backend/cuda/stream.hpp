@@ -1,9 +1,9 @@
 #pragma once
 
+#include "finch/backend/cuda_runtime.hpp"
 #include "finch/backend/operation.hpp"
 
 #include "memory.hpp"
-#include "runtime.hpp"
 
 #include <cstddef>
 #include <cstdint>

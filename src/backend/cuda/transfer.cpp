@@ -1,6 +1,6 @@
 #include "transfer.hpp"
 
-#include "runtime.hpp"
+#include "finch/backend/cuda_runtime.hpp"
 
 namespace finch::backend::cuda {
 namespace {

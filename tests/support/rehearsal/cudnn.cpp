@@ -45,13 +45,7 @@ class View {
 public:
     View(void* data, const CudnnRequest& request, ConvolutionPass written_by, std::int64_t n, std::int64_t c,
          std::int64_t h, std::int64_t w)
-        : data_(data),
-          type_(request.pass == written_by ? request.output : request.type),
-          is_nhwc_(request.layout == TensorLayout::nhwc),
-          n_(n),
-          c_(c),
-          h_(h),
-          w_(w) {}
+        : data_(data), type_(request.pass == written_by ? request.output : request.type), n_(n), c_(c), h_(h), w_(w) {}
 
     /// And aligned as cuDNN wants it.
     [[nodiscard]] bool is_device_memory() const {
@@ -88,11 +82,10 @@ public:
 
 private:
     [[nodiscard]] std::size_t place(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) const {
-        return static_cast<std::size_t>(is_nhwc_ ? ((n * h_ + h) * w_ + w) * c_ + c : ((n * c_ + c) * h_ + h) * w_ + w);
+        return static_cast<std::size_t>(((n * h_ + h) * w_ + w) * c_ + c);
     }
     void* data_;
     TensorType type_;
-    bool is_nhwc_;
     std::int64_t n_, c_, h_, w_;
 };
 

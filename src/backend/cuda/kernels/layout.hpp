@@ -94,12 +94,11 @@ struct MoveImages {
 /// to (batch, columns, rows) = from (batch, rows, columns), through tiles in shared memory so that both sides are
 /// touched in one piece. A block per tile: of each matrix `tiles`, `tiles_across` of them side by side. 256 threads.
 /// Shared memory: tile · (tile + 1) floats.
-template <class From, class To>
 struct Transpose {
     static constexpr int max_threads = 256;
     static constexpr int tile = 32;
-    const From* from;
-    To* to;
+    const float* from;
+    float* to;
     std::int64_t rows, columns;
     int tiles, tiles_across;
 
@@ -113,15 +112,13 @@ struct Transpose {
         const int lane = thread.index() % tile;
         for (int line = thread.index() / tile; line < tile; line += max_threads / tile) {
             if (first_row + line < rows && first_column + lane < columns) {
-                const From value = from[base + (first_row + line) * columns + first_column + lane];
-                tiled[line * (tile + 1) + lane] = convert<float>(value);
+                tiled[line * (tile + 1) + lane] = from[base + (first_row + line) * columns + first_column + lane];
             }
         }
         thread.sync();
         for (int line = thread.index() / tile; line < tile; line += max_threads / tile) {
             if (first_column + line < columns && first_row + lane < rows) {
-                to[base + (first_column + line) * rows + first_row + lane] =
-                    convert<To>(tiled[lane * (tile + 1) + line]);
+                to[base + (first_column + line) * rows + first_row + lane] = tiled[lane * (tile + 1) + line];
             }
         }
     }
@@ -149,10 +146,9 @@ struct PackWeights {
 };
 
 /// The way back.
-template <class From>
 struct UnpackWeights {
     static constexpr int max_threads = 256;
-    const From* packed;
+    const float* packed;
     float* canonical;
     std::int64_t channels_out, channels_in, taps, padded_in;
 
@@ -163,7 +159,7 @@ struct UnpackWeights {
             const MatrixPlace tap(i, taps);
             const MatrixPlace channel(tap.row, channels_in);
             const std::int64_t at = (channel.row * taps + tap.column) * padded_in + channel.column;
-            canonical[i] = convert<float>(packed[at]);
+            canonical[i] = packed[at];
         }
     }
 };
@@ -188,26 +184,18 @@ struct BiasActivation {
     }
 };
 
-/// to (rows, channels_to ≥ channels) = grad_y · f′(y); added channels are zero.
-template <class To>
+/// grad (count) becomes grad · f′(y).
 struct ActivationGradient {
     static constexpr int max_threads = 256;
     Activation activation;
     const float* y;
-    const float* grad_y;
-    To* to;
-    std::int64_t rows, channels, channels_to;
+    float* grad;
+    std::int64_t count;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
-        for (std::int64_t i = thread.global_index(); i < rows * channels_to; i += thread.global_count()) {
-            const MatrixPlace place(i, channels_to);
-            float value = 0.0F;
-            if (place.column < channels) {
-                const std::int64_t at = place.row * channels + place.column;
-                value = times_slope(activation, y[at], grad_y[at]);
-            }
-            to[i] = convert<To>(value);
+        for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
+            grad[i] = times_slope(activation, y[i], grad[i]);
         }
     }
 };
