@@ -2,9 +2,6 @@
 #include "finch/app/completion.hpp"
 #include "finch/app/launch.hpp"
 #include "finch/app/plan.hpp"
-#include "finch/app/replay.hpp"
-#include "finch/app/show.hpp"
-#include "finch/app/test_best.hpp"
 #include "finch/app/verbs.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
@@ -12,7 +9,7 @@
 #include "finch/base/words.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/config/tree.hpp"
-#include "finch/doctor/examine.hpp"
+#include "finch/doctor/doctor.hpp"
 #include "finch/process/launcher.hpp"
 #include "finch/run/evolve.hpp"
 

@@ -1,6 +1,5 @@
-#include "finch/app/replay.hpp"
-
 #include "finch/app/comparison.hpp"
+#include "finch/app/verbs.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/base/enum_words.hpp"
 #include "finch/base/format.hpp"

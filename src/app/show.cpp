@@ -1,6 +1,4 @@
-#include "finch/app/show.hpp"
-
-#include "finch/app/read_run.hpp"
+#include "finch/app/verbs.hpp"
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/run_state.hpp"

@@ -1,5 +1,4 @@
-#include "finch/app/test_best.hpp"
-
+#include "finch/app/verbs.hpp"
 #include "finch/base/bytes.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"

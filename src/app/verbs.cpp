@@ -1,9 +1,8 @@
 #include "finch/app/verbs.hpp"
 
-#include "finch/app/read_run.hpp"
 #include "finch/base/clock.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
-#include "finch/base/links.hpp"
 #include "finch/base/words.hpp"
 #include "finch/report/csv.hpp"
 #include "finch/report/json.hpp"
@@ -11,6 +10,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <utility>
 #include <variant>
 
 namespace finch::app {
@@ -92,6 +92,22 @@ int generate_data(const std::filesystem::path& folder, std::int64_t samples, std
     data::generate(options, seed, folder.string());
     fmt::print("{} of {}x{} in {}\n", counted(samples, "image"), size, size, folder.string());
     return exit_done;
+}
+
+ReadRun read_run(const std::filesystem::path& run) {
+    const store::RunDirectory directory(run);
+    store::Recovered recovered = store::recover_run(directory);
+    recovered.facts.state = report::state_of(directory, recovered.facts.state);
+    config::Config config = config::parse(recovered.facts.config, run.string());
+    recovered.adopt(config.space);
+    report::Competition competition{config.exchange.kind, config.costs, config.final_choice, config.measure};
+    return {std::move(recovered), std::move(config), std::move(competition)};
+}
+
+report::Status status_of(const std::filesystem::path& run) {
+    report::Status status = report::status(store::RunDirectory(run));
+    status.measure = config::measure_of(status.config);
+    return status;
 }
 
 }  // namespace finch::app

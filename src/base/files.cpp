@@ -1,11 +1,14 @@
 #include "finch/base/files.hpp"
 
+#include "finch/base/format.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
 #include <sstream>
 #include <sys/stat.h>
+#include <system_error>
 #include <unistd.h>
 
 namespace finch {
@@ -123,6 +126,19 @@ FileDescriptor make_file(const fs::path& path) {
     ::unlink(path.c_str());
     return FileDescriptor(
         retry([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666); }));
+}
+
+std::string dangling_link(const std::filesystem::path& path) {
+    std::filesystem::path place;
+    for (const std::filesystem::path& part : path) {
+        place /= part;
+        std::error_code none;
+        if (std::filesystem::is_symlink(place, none) && !std::filesystem::exists(place, none)) {
+            return fmt::format("{} is a symbolic link to {}, which is not there", place.string(),
+                               std::filesystem::read_symlink(place, none).string());
+        }
+    }
+    return "";
 }
 
 }  // namespace finch

@@ -4,7 +4,6 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/parsed.hpp"
-#include "finch/base/printable.hpp"
 #include "finch/base/words.hpp"
 #include "finch/cluster/allocation.hpp"
 

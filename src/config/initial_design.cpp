@@ -1,10 +1,11 @@
-#include "initial_design.hpp"
+#include "finch/search/initial_design.hpp"
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/random.hpp"
 #include "finch/base/words.hpp"
-#include "finch/search/initial_design.hpp"
+
+#include "search_section.hpp"
 
 #include <algorithm>
 

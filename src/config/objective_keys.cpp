@@ -3,7 +3,7 @@
 
 #include "bind.hpp"
 #include "domains.hpp"
-#include "objectives.hpp"
+#include "search_section.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,8 +1,8 @@
-#include "objectives.hpp"
-
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
+
+#include "search_section.hpp"
 
 #include <algorithm>
 

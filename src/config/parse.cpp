@@ -2,22 +2,85 @@
 #include "finch/base/error.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
-#include "finch/base/links.hpp"
 #include "finch/base/words.hpp"
 #include "finch/config/config.hpp"
 #include "finch/config/keys.hpp"
+#include "finch/config/tree.hpp"
 
 #include "bind.hpp"
-#include "evaluation.hpp"
-#include "final_choice.hpp"
-#include "initial_design.hpp"
-#include "objectives.hpp"
-#include "space.hpp"
+#include "domains.hpp"
+#include "search_section.hpp"
 
 #include <algorithm>
 
 namespace finch::config {
 namespace {
+
+/// From so many evaluations on `auto` spends some of them.
+constexpr std::int64_t least_evaluations = 100;
+
+/// Whether nothing else can end the search: the last evaluations could not be held back.
+bool counts_evaluations_alone(const island::Budget& budget) {
+    return budget.evaluations && !budget.generations && !budget.hours && !budget.node_hours && !budget.epochs &&
+           !budget.target_loss;
+}
+
+/// Sets `config.final_choice` from the complete section `search`, once its budget and objective are read. Throws
+/// ConfigError.
+void read_final_choice(const Tree& search, Config& config) {
+    const Tree& written = search["final"];
+    const bool fits = counts_evaluations_alone(config.budget);
+    if (written.kind == Tree::Kind::scalar) {
+        // A function gives the same value again; who wants a noisy one repeated says so.
+        const bool is_chosen_by_loss = config.trains() && config.costs.empty();
+        if (written.text == "auto" && fits && is_chosen_by_loss && *config.budget.evaluations >= least_evaluations) {
+            config.final_choice = search::FinalChoice{};
+        }
+        return;
+    }
+    const search::FinalChoice choice{whole_number(written["candidates"]).value(),
+                                     whole_number(written["repeats"]).value()};
+    if (!fits) {
+        fail(written, "search.final",
+             "takes the last evaluations of a budget, and so needs one of evaluations alone; accepted: none, or a "
+             "search.budget that has evaluations and nothing else");
+    }
+    if (choice.evaluations() >= *config.budget.evaluations) {
+        fail(written, "search.final",
+             fmt::format("{} candidates, {} times each, leave nothing of {} evaluations to search with; accepted: "
+                         "candidates and repeats whose product is below search.budget.evaluations",
+                         choice.candidates, choice.repeats, *config.budget.evaluations));
+    }
+    config.final_choice = choice;
+}
+
+/// `training`, complete, with the rate that `auto` means, where no gene chooses the optimizer.
+void resolve_learning_rate(Tree& training) {
+    Tree& rate = *training.find("learning_rate");
+    const Tree& optimizer = training["optimizer"];
+    const std::string name = optimizer.kind == Tree::Kind::map ? optimizer.keys.front() : optimizer.text;
+    for (const auto& [rule, usual] : usual_rates()) {
+        if (rate.text == "auto" && name == rule) {
+            rate.text = fmt::format("{}", usual);
+        }
+    }
+}
+
+/// The part of a complete configuration that says how an individual is evaluated: data (but its path), model, training
+/// and search.objective, genes as they stand there.
+Tree evaluation_part(const Tree& all) {
+    const Tree fixed = fixed_part(configuration(), all);
+    Tree part{.kind = Tree::Kind::map};
+    for (const char* const name : {"data", "model", "training"}) {
+        if (const Tree* const section = fixed.find(name)) {
+            part.keys.emplace_back(name);
+            part.items.push_back(*section);
+        }
+    }
+    part.keys.emplace_back("objective");
+    part.items.push_back(fixed["search"]["objective"]);
+    return part;
+}
 
 namespace fs = std::filesystem;
 

@@ -1,9 +1,9 @@
-#include "space.hpp"
-
 #include "finch/base/enum_words.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
-#include "finch/search/columns.hpp"
+#include "finch/search/individual.hpp"
+
+#include "search_section.hpp"
 
 #include <algorithm>
 #include <array>

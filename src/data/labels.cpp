@@ -1,7 +1,7 @@
 #include "finch/data/labels.hpp"
 
 #include "finch/base/format.hpp"
-#include "finch/base/printable.hpp"
+#include "finch/base/words.hpp"
 
 #include "readers.hpp"
 

@@ -1,7 +1,6 @@
 #include "finch/base/error.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
-#include "finch/base/links.hpp"
 #include "finch/cluster/machine.hpp"
 #include "finch/data/expected.hpp"
 #include "finch/data/normalisation.hpp"

@@ -1,9 +1,8 @@
 // What `finch doctor` prints.
-#include "finch/doctor/describe.hpp"
-
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
 #include "finch/cluster/environment.hpp"
+#include "finch/doctor/doctor.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,3 @@
-#include "finch/doctor/examine.hpp"
 
 #include "finch/base/error.hpp"
 #include "finch/base/files.hpp"
@@ -9,9 +8,9 @@
 #include "finch/comm/node_memory.hpp"
 #include "finch/config/trial_genomes.hpp"
 #include "finch/data/dataset.hpp"
-#include "finch/doctor/describe.hpp"
+#include "finch/doctor/doctor.hpp"
 #include "finch/energy/meter.hpp"
-#include "finch/hdf5/version.hpp"
+#include "finch/hdf5/file.hpp"
 
 #include <algorithm>
 #include <array>

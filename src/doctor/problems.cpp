@@ -1,13 +1,11 @@
 // What is wrong with a machine, and how to mend it: one function for each thing that has been seen to go wrong.
-#include "finch/doctor/problems.hpp"
-
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
 #include "finch/cluster/device_map.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/layout.hpp"
-#include "finch/doctor/describe.hpp"
+#include "finch/doctor/doctor.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 #include "program_end.hpp"
 
 #include "finch/base/format.hpp"
-#include "finch/base/printable.hpp"
+#include "finch/base/words.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/evaluate/report_line.hpp"
 

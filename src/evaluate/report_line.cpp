@@ -2,7 +2,7 @@
 
 #include "finch/base/format.hpp"
 #include "finch/base/metric.hpp"
-#include "finch/base/printable.hpp"
+#include "finch/base/words.hpp"
 
 #include <algorithm>
 #include <cctype>

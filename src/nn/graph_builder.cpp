@@ -1,7 +1,5 @@
 #include "graph_builder.hpp"
 
-#include "memory.hpp"
-
 #include <algorithm>
 #include <utility>
 

@@ -38,4 +38,8 @@ private:
     std::int64_t new_buffers_ = 0;
 };
 
+/// Sets where the plan's values and their gradients lie, so that those that are alive at the same moment of a training
+/// step do not overlap, and `activations`.
+void place_activations(ModelPlan& plan);
+
 }  // namespace finch::nn

@@ -1,4 +1,4 @@
-#include "memory.hpp"
+#include "graph_builder.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -4,7 +4,6 @@
 
 #include "descendants.hpp"
 #include "messages.hpp"
-#include "supervisor.hpp"
 #include "system_calls.hpp"
 
 #include <algorithm>

@@ -10,7 +10,6 @@
 #include "joules.hpp"
 #include "metrics.hpp"
 #include "population_of.hpp"
-#include "sparkline.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,12 +17,37 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <set>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace finch::report {
 namespace {
+
+/// One bar of eight heights for each value, UTF-8: the lowest value has the lowest. Of positive values that span more
+/// than a factor of 20 the logarithms; what is not finite is a cross. Of more than `width` values every so manieth.
+std::string sparkline(std::span<const double> values, std::size_t width = 80) {
+    static constexpr std::array<const char*, 8> bars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    double low = std::numeric_limits<double>::infinity();
+    double high = -low;
+    for (const double value : values) {
+        low = std::isfinite(value) ? std::min(low, value) : low;
+        high = std::isfinite(value) ? std::max(high, value) : high;
+    }
+    const bool is_log = low > 0 && high > 20 * low;
+    const auto place = [&](double value) { return is_log ? std::log(value) : value; };
+    const std::size_t every = (values.size() + width - 1) / std::max<std::size_t>(1, width);
+    std::string text;
+    for (std::size_t i = 0; i < values.size(); i += std::max<std::size_t>(1, every)) {
+        const double range = place(high) / 2 - place(low) / 2;  // halves: the range of huge values is not infinite
+        const double share = range > 0 ? (place(values[i]) / 2 - place(low) / 2) / range : 0;
+        text += std::isfinite(values[i]) ? bars.at(static_cast<std::size_t>(std::lround(share * 7))) : "×";
+    }
+    return text;
+}
 
 std::string rounded(double value) {
     return std::isnan(value) ? "-" : fmt::format("{:.6g}", value);

@@ -3,7 +3,6 @@
 #include "finch/base/enum_words.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
-#include "finch/base/printable.hpp"
 #include "finch/base/words.hpp"
 #include "finch/report/tables.hpp"
 #include "finch/search/attempts.hpp"

@@ -1,6 +1,6 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
-#include "finch/base/printable.hpp"
+#include "finch/base/words.hpp"
 #include "finch/report/status.hpp"
 
 #include "grid.hpp"

@@ -1,26 +1,73 @@
 // How a start is built. src/run/search.cpp is what it does then.
 #include "finch/run/run.hpp"
 
+#include "finch/base/error.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/base/message.hpp"
 #include "finch/cluster/end_notes.hpp"
 #include "finch/cluster/signals.hpp"
+#include "finch/comm/mpi.hpp"
 #include "finch/comm/mpi_mailbox.hpp"
 #include "finch/comm/phase.hpp"
+#include "finch/config/config.hpp"
+#include "finch/energy/meter.hpp"
 #include "finch/evaluate/order.hpp"
 #include "finch/run/checks.hpp"
+#include "finch/run/devices.hpp"
 #include "finch/run/first_guesses.hpp"
-#include "finch/run/meters.hpp"
 #include "finch/run/on_every_rank.hpp"
 #include "finch/run/share_run.hpp"
+#include "finch/run/startup.hpp"
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace finch::run {
 namespace {
+
+/// "measured by the GPUs (NVML)"; where ranks differ, how many have what.
+std::string names_text(const std::vector<std::string>& names) {
+    std::map<std::string, std::size_t> counts;
+    for (const std::string& name : names) {
+        ++counts[name.empty() ? "not known (workers.watts: W would estimate it)" : name];
+    }
+    std::vector<std::string> parts;
+    for (const auto& [name, count] : counts) {
+        parts.push_back(name + (counts.size() > 1 ? fmt::format(" on {} of {} ranks", count, names.size()) : ""));
+    }
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// Collective over the world. What tells this rank its joules; null if nothing does, and for functions, which take
+/// none. World rank 0 logs what they all have, in one line.
+std::unique_ptr<energy::Meter> open_meter(const comm::Session& session, const config::Config& config,
+                                          const Placement& placement, const OpenedDevice& device) {
+    if (std::holds_alternative<config::FunctionObjective>(config.objective)) {
+        return nullptr;
+    }
+    energy::Found found = energy::open_meter({.gpu = device.uuid,
+                                              .ranks_on_gpu = device.ranks_on_it,
+                                              .ranks_on_node = placement.mine(session.world_rank()).local_ranks,
+                                              .watts = config.workers.watts});
+    const auto names = comm::gather_all(MPI_COMM_WORLD, found.name);
+    const auto problems = comm::gather_all(MPI_COMM_WORLD, found.problem);
+    const auto problem = std::find_if(problems.begin(), problems.end(), [](const auto& text) { return !text.empty(); });
+    const std::string text = names_text(names) + (problem == problems.end() ? "" : "; " + *problem);
+    const bool is_objective = std::count(config.costs.begin(), config.costs.end(), search::Cost::joules) > 0;
+    if (is_objective && std::count(names.begin(), names.end(), std::string()) > 0) {
+        throw ConfigError("search.objective: joules are " + text);
+    }
+    if (session.world_rank() == 0) {
+        spdlog::info("energy: {}", text);
+    }
+    return std::move(found.meter);
+}
 
 /// Collective over the world. From here on all ranks are known to be there, and signals are heard. Throws ConfigError
 /// if srun and MPI do not work together.

@@ -1,31 +1,65 @@
 // What a start does once it is built: the search, and its end.
 #include "finch/base/clock.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
 #include "finch/base/message.hpp"
+#include "finch/base/replace.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/comm/mpi_mailbox.hpp"
 #include "finch/comm/phase.hpp"
 #include "finch/evaluate/cnn_evaluator.hpp"
 #include "finch/evaluate/command_evaluator.hpp"
 #include "finch/evaluate/function_evaluator.hpp"
+#include "finch/evaluate/slots.hpp"
 #include "finch/run/closing.hpp"
 #include "finch/run/given.hpp"
-#include "finch/run/profile.hpp"
 #include "finch/run/progress.hpp"
 #include "finch/run/reuse.hpp"
 #include "finch/run/run.hpp"
 #include "finch/run/startup.hpp"
 #include "finch/run/storage.hpp"
+#include "finch/train/profile.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <span>
+#include <string>
 #include <utility>
 
 namespace finch::run {
 namespace {
+
+/// finch train --profile.
+
+/// Nothing if the options ask for none.
+std::optional<train::Profile> begin_profile(const RunOptions& options) {
+    return options.profile ? std::make_optional<train::Profile>() : std::nullopt;
+}
+
+/// Leader only, its followers obey: what was measured, into the log and into profile.json.
+void tell_profile(const Run& run, evaluate::Slots& slots) {
+    const evaluate::Order order{.kind = evaluate::Order::Kind::report};
+    evaluate::send_order(run.group, order);
+    static_cast<void>(slots.obey(order));
+    const train::ProfileReport& report = slots.report();
+    if (report.all.training_samples == 0) {
+        spdlog::info("--profile: nothing was trained in this start");
+        return;
+    }
+    for (const std::string& line : train::table_text(report)) {
+        spdlog::info("{}", line);
+    }
+    const std::string json = train::json_text(report);
+    try {
+        replace_file(run.directory.profile(), {std::as_bytes(std::span(json))}, Predecessor::drop);
+    } catch (const StorageError& error) {
+        spdlog::warn("--profile: {}", error.what());
+    }
+}
 
 island::WorkerOptions worker_options(const Run& run, const OpenedRun& opened, const island::IslandMap& islands) {
     island::WorkerOptions options;

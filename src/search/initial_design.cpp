@@ -1,5 +1,9 @@
 #include "finch/search/initial_design.hpp"
 
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/random.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -47,6 +51,110 @@ std::uint32_t points_of(Start start, std::size_t population, std::size_t guesses
         return 0;
     }
     return static_cast<std::uint32_t>(std::min(population - std::min(population, guesses), most_points));
+}
+
+namespace {
+
+constexpr std::size_t bits = 32;
+using Directions = std::array<std::uint32_t, bits>;
+
+/// A primitive polynomial over GF(2), x^degree + … + 1 with the coefficients between in the bits of `coefficients`, and
+/// the first direction numbers m.
+struct Polynomial {
+    std::size_t degree;
+    std::uint32_t coefficients;
+    std::array<std::uint32_t, 7> m;
+};
+/// Of the dimensions from the second on.
+constexpr std::array<Polynomial, most_sobol_genes - 1> polynomials{{
+    {1, 0, {1}},
+    {2, 1, {1, 3}},
+    {3, 1, {1, 3, 1}},
+    {3, 2, {1, 1, 1}},
+    {4, 1, {1, 1, 3, 3}},
+    {4, 4, {1, 3, 5, 13}},
+    {5, 2, {1, 1, 5, 5, 17}},
+    {5, 4, {1, 1, 5, 5, 5}},
+    {5, 7, {1, 1, 7, 11, 19}},
+    {5, 11, {1, 1, 5, 1, 1}},
+    {5, 13, {1, 1, 1, 3, 11}},
+    {5, 14, {1, 3, 5, 5, 31}},
+    {6, 1, {1, 3, 3, 9, 7, 49}},
+    {6, 13, {1, 1, 1, 15, 21, 21}},
+    {6, 16, {1, 3, 1, 13, 27, 49}},
+    {6, 19, {1, 1, 1, 15, 7, 5}},
+    {6, 22, {1, 3, 1, 15, 13, 25}},
+    {6, 25, {1, 1, 5, 5, 19, 61}},
+    {7, 1, {1, 3, 7, 11, 23, 15, 103}},
+    {7, 4, {1, 3, 7, 13, 13, 15, 69}},
+}};
+
+/// v(i) = m(i) / 2^i, by the recurrence of Bratley and Fox (1988), as binary fractions.
+Directions directions_of(std::size_t dimension) {
+    Directions v{};
+    if (dimension == 0) {
+        for (std::size_t i = 0; i < bits; ++i) {
+            v[i] = std::uint32_t{1} << (bits - 1 - i);
+        }
+        return v;
+    }
+    const Polynomial& polynomial = polynomials.at(dimension - 1);
+    const std::size_t degree = polynomial.degree;
+    for (std::size_t i = 0; i < bits; ++i) {
+        if (i < degree) {
+            v[i] = polynomial.m.at(i) << (bits - 1 - i);
+            continue;
+        }
+        v[i] = v[i - degree] ^ (v[i - degree] >> degree);
+        for (std::size_t k = 1; k < degree; ++k) {
+            if (((polynomial.coefficients >> (degree - 1 - k)) & 1) != 0) {
+                v[i] ^= v[i - k];
+            }
+        }
+    }
+    return v;
+}
+
+double sobol(std::uint64_t seed, std::uint32_t number, std::size_t gene) {
+    const Directions v = directions_of(gene);
+    std::uint32_t point = RandomStream(seed, Purpose::start, gene).bits();
+    for (std::size_t bit = 0; bit < bits; ++bit) {
+        point ^= ((number >> bit) & 1) != 0 ? v[bit] : 0;
+    }
+    return (point + 0.5) * 0x1.0p-32;
+}
+
+double latin(std::uint64_t seed, std::uint32_t number, std::uint32_t count, std::size_t gene) {
+    RandomStream shares(seed, Purpose::start, gene);
+    const std::uint32_t share = shares.permutation(count).at(number);
+    return (share + RandomStream(seed, Purpose::start, gene, number + 1).uniform()) / count;
+}
+
+double coordinate(Start start, std::uint64_t seed, std::uint32_t number, std::uint32_t count, std::size_t gene) {
+    switch (start) {
+        case Start::random:
+            break;
+        case Start::sobol:
+            return sobol(seed, number, gene);
+        case Start::latin:
+            return latin(seed, number, count, gene);
+    }
+    throw Error("a random start has no points");
+}
+
+}  // namespace
+
+std::vector<double> start_point(Start start, std::uint64_t seed, std::uint32_t number, std::uint32_t count,
+                                std::size_t genes) {
+    if (start == Start::random || number >= count || (start == Start::sobol && genes > most_sobol_genes)) {
+        throw Error(fmt::format("no point {} of {} in {} genes of a start that is {}", number, count, genes,
+                                words_of(start).at(static_cast<std::size_t>(start))));
+    }
+    std::vector<double> point;
+    for (std::size_t gene = 0; gene < genes; ++gene) {
+        point.push_back(coordinate(start, seed, number, count, gene));
+    }
+    return point;
 }
 
 }  // namespace finch::search

@@ -2,7 +2,6 @@
 
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
-#include "finch/base/links.hpp"
 #include "finch/base/replace.hpp"
 
 #include <cerrno>

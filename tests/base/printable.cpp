@@ -1,4 +1,4 @@
-#include "finch/base/printable.hpp"
+#include "finch/base/words.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,7 @@
 // What finch doctor says of facts that are handed in.
+#include "finch/doctor/doctor.hpp"
+
 #include "finch/base/message.hpp"
-#include "finch/doctor/describe.hpp"
 
 #include <algorithm>
 #include <doctest/doctest.h>

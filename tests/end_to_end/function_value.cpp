@@ -1,7 +1,7 @@
 // The values of a shifted and rotated function, for a program that is an objective: function_value NAME DIMENSIONS
 // INSTANCE reads points, a line of numbers each, and answers each with a line that reads back to the same bits.
 #include "finch/base/format.hpp"
-#include "finch/search/function_instance.hpp"
+#include "finch/search/function.hpp"
 
 #include <cstdlib>
 #include <iostream>

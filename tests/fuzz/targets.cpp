@@ -2,7 +2,7 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/files.hpp"
-#include "finch/base/printable.hpp"
+#include "finch/base/words.hpp"
 #include "finch/cluster/allocation.hpp"
 #include "finch/config/command.hpp"
 #include "finch/config/config.hpp"

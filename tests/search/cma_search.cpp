@@ -1,7 +1,7 @@
 // CMA-ES as a propagator: its restarts, its margin where values are apart, and that it finds what it is made to find.
 #include "search/propagators/cma_search.hpp"
 
-#include "finch/search/function_instance.hpp"
+#include "finch/search/function.hpp"
 
 #include "search/propagators/normal.hpp"
 #include "simulated_search.hpp"

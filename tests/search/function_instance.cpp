@@ -1,6 +1,5 @@
-#include "finch/search/function_instance.hpp"
-
 #include "finch/base/error.hpp"
+#include "finch/search/function.hpp"
 
 #include <algorithm>
 #include <cmath>

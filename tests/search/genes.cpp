@@ -1,6 +1,6 @@
 #include "finch/base/error.hpp"
-#include "finch/search/columns.hpp"
 #include "finch/search/gene.hpp"
+#include "finch/search/individual.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,5 @@
-#include "finch/search/start.hpp"
-
 #include "finch/base/error.hpp"
+#include "finch/search/initial_design.hpp"
 
 #include <cmath>
 #include <doctest/doctest.h>

@@ -4,7 +4,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/hdf5/table.hpp"
-#include "finch/search/columns.hpp"
+#include "finch/search/individual.hpp"
 
 #include "store/samples.hpp"
 #include "support/temporary_folder.hpp"

@@ -2,7 +2,7 @@
 
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
-#include "finch/search/function_instance.hpp"
+#include "finch/search/function.hpp"
 
 #include "recorded.hpp"
 

@@ -1,5 +1,5 @@
 // Runs the search of a function objective in virtual time, with any number of workers: docs/simulate.md.
-#include "finch/app/read_run.hpp"
+#include "finch/app/verbs.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 

@@ -72,4 +72,8 @@ auto retry(Call call) -> decltype(call()) {
 /// with the reason in errno.
 [[nodiscard]] FileDescriptor make_file(const std::filesystem::path& path);
 
+/// "scratch is a symbolic link to /scratch/me, which is not there": the first link on the way to `path` that leads
+/// nowhere. Empty if there is none.
+[[nodiscard]] std::string dangling_link(const std::filesystem::path& path);
+
 }  // namespace finch

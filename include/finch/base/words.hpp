@@ -24,4 +24,10 @@ namespace finch {
 /// "1 of 200 evaluations"; "1 evaluation" where there is no `whole`, which is negative then.
 [[nodiscard]] std::string counted_of(std::int64_t count, std::int64_t whole, std::string_view noun);
 
+/// `text` as valid UTF-8 without control characters other than ends of lines and tabs, and without marks of direction:
+/// each that is none of it becomes '?'.
+[[nodiscard]] std::string printable(std::string_view text);
+/// The same in one line: ends of lines and tabs become '?', too.
+[[nodiscard]] std::string printable_line(std::string_view text);
+
 }  // namespace finch

@@ -8,7 +8,7 @@
 #include "finch/search/duplicates.hpp"
 #include "finch/search/exchange.hpp"
 #include "finch/search/final_choice.hpp"
-#include "finch/search/function_instance.hpp"
+#include "finch/search/function.hpp"
 #include "finch/search/initial_design.hpp"
 #include "finch/search/measure.hpp"
 #include "finch/search/propagator.hpp"

@@ -92,4 +92,7 @@ struct Contiguous {
 void write_text(hid_t at, const std::string& name, const std::string& text);
 [[nodiscard]] std::string read_text(hid_t at, const std::string& name);
 
+/// "1.10.8" as loaded, and what the program was built with where that is another one. Says whether locking is on.
+[[nodiscard]] std::string library_version();
+
 }  // namespace finch::hdf5

@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace finch::search {
 
@@ -175,5 +176,8 @@ using PropagatorOptions = std::variant<GeneticOptions, RandomSearchOptions, Evol
 /// make() of the options that these are.
 [[nodiscard]] std::unique_ptr<Propagator> make_propagator(const PropagatorOptions& options, const Space& space,
                                                           std::uint64_t seed);
+
+/// What is in training on `island`, as far as `population` knows.
+[[nodiscard]] std::vector<const Individual*> in_training_on(const Population& population, int island);
 
 }  // namespace finch::search

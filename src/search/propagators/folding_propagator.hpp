@@ -4,7 +4,6 @@
 
 #include "fold.hpp"
 #include "fold_plan.hpp"
-#include "in_training.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -3,7 +3,6 @@
 #include "finch/search/propagator.hpp"
 
 #include "fold.hpp"
-#include "in_training.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "finch/search/function_instance.hpp"
+#include "finch/search/function.hpp"
 #include "finch/search/population.hpp"
 
 #include <cstdint>

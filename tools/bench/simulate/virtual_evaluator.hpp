@@ -1,7 +1,7 @@
 #pragma once
 
 #include "finch/island/evaluator.hpp"
-#include "finch/search/function_instance.hpp"
+#include "finch/search/function.hpp"
 
 #include <utility>
 #include <vector>

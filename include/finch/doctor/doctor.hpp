@@ -1,8 +1,9 @@
 #pragma once
 
 #include "finch/backend/cuda.hpp"
-#include "finch/backend/version.hpp"
+#include "finch/backend/device.hpp"
 #include "finch/cluster/machine.hpp"
+#include "finch/comm/mpi.hpp"
 #include "finch/comm/version.hpp"
 #include "finch/store/file_system.hpp"
 
@@ -54,5 +55,31 @@ struct Facts {
 
 /// Open MPI sets it to "singleton" in a process that no launcher started; it sets the variables of PMIx there, too.
 inline constexpr const char* singleton_variable = "OMPI_MCA_ess";
+
+/// Problems of a machine, and how to mend them.
+struct Problem {
+    bool stops = false;  ///< a run with the defaults does not start, or not on the GPUs that are there
+    std::string what;
+    std::string mend;
+    bool operator==(const Problem&) const = default;
+};
+
+/// Everything that is wrong, what stops a run first. A pure function.
+[[nodiscard]] std::vector<Problem> find_problems(const Facts& facts);
+
+/// Whether a program built for `architectures` ("80-real 90": CMake's names) has code for a device of `capability`
+/// (90: Hopper): machine code of the same major version and no later minor one, or PTX (no "-real") of any earlier one.
+[[nodiscard]] bool has_code_for(const std::string& architectures, int capability);
+
+/// The printed text: the facts, then the problems. A pure function.
+[[nodiscard]] std::string describe(const Facts& facts, const std::vector<Problem>& problems);
+
+/// 13020 → "13.2"; "none" of 0.
+[[nodiscard]] std::string cuda_version(int version);
+
+/// `finch doctor`: what Finch finds on this machine, what is wrong with it, and how to mend it.
+/// Collective over the world. World rank 0 prints; the others tell it what they find. Returns 0 if nothing stops a
+/// run, 1 otherwise, the same on every rank.
+[[nodiscard]] int examine(const comm::Session& session);
 
 }  // namespace finch::doctor
