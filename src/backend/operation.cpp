@@ -1,6 +1,18 @@
 #include "finch/backend/operation.hpp"
 
+#include "finch/base/enum_words.hpp"
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
 namespace finch::backend {
+
+FusedActivation fused(Activation activation) {
+    const auto known = if_fused(activation);
+    if (!known) {
+        throw Error(fmt::format("{} is an operation by itself, not part of another", word(activation)));
+    }
+    return *known;
+}
 
 bool backward_reads_input(const OperationShape& shape) noexcept {
     return std::visit([](const auto& known) { return known.backward_reads_input(); }, shape);

@@ -6,6 +6,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,22 +20,32 @@ constexpr std::array<std::string_view, 7> words_of(Activation) {
     return {"none", "relu", "sigmoid", "tanh", "leaky_relu", "gelu", "silu"};
 }
 inline constexpr float leaky_slope = 0.01F;
-/// Whether its derivative is taken at its input, not at its output. Such a one is an operation by itself
-/// (ActivationShape); other shapes do not take it.
-[[nodiscard]] constexpr bool needs_its_input(Activation activation) noexcept {
+/// Those whose derivative is a function of their output. They can follow another operation within its kernel.
+enum class FusedActivation { none, relu, sigmoid, tanh };
+/// Empty if the derivative is taken at the input: such an activation is an operation by itself (ActivationShape), and
+/// other shapes do not take it.
+[[nodiscard]] constexpr std::optional<FusedActivation> if_fused(Activation activation) noexcept {
     switch (activation) {
         case Activation::none:
+            return FusedActivation::none;
         case Activation::relu:
+            return FusedActivation::relu;
         case Activation::sigmoid:
+            return FusedActivation::sigmoid;
         case Activation::tanh:
-            return false;
+            return FusedActivation::tanh;
         case Activation::leaky_relu:
         case Activation::gelu:
         case Activation::silu:
-            return true;
+            return std::nullopt;
     }
-    return true;
+    return std::nullopt;
 }
+[[nodiscard]] constexpr bool needs_its_input(Activation activation) noexcept {
+    return !if_fused(activation);
+}
+/// Throws Error where if_fused() is empty.
+[[nodiscard]] FusedActivation fused(Activation activation);
 
 /// In what numbers products may be computed; sums and memory are float32 in any case. It permits, it does not demand: a
 /// device may be more exact. tf32: products of numbers rounded to 10 bits of mantissa. bfloat16: to 7 bits. float16: to

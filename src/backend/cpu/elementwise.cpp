@@ -1,9 +1,5 @@
 #include "elementwise.hpp"
 
-#include "finch/base/enum_words.hpp"
-#include "finch/base/error.hpp"
-#include "finch/base/format.hpp"
-
 #include "operations.hpp"
 #include "vectorised.hpp"
 
@@ -142,48 +138,38 @@ private:
 }  // namespace
 
 void apply_activation(Activation activation, const float* x, float* y, std::size_t count) {
-    switch (activation) {
-        case Activation::none:
+    switch (fused(activation)) {
+        case FusedActivation::none:
             if (x != y) {
                 std::memcpy(y, x, count * sizeof(float));
             }
             return;
-        case Activation::relu:
+        case FusedActivation::relu:
             relu(x, y, count);
             return;
-        case Activation::sigmoid:
+        case FusedActivation::sigmoid:
             sigmoid(x, y, count);
             return;
-        case Activation::tanh:
+        case FusedActivation::tanh:
             hyperbolic_tangent(x, y, count);
             return;
-        case Activation::leaky_relu:
-        case Activation::gelu:
-        case Activation::silu:
-            break;
     }
-    throw Error(fmt::format("{} behind another operation", word(activation)));
 }
 
 void apply_derivative(Activation activation, const float* y, float* grad_y, std::size_t count) {
-    switch (activation) {
-        case Activation::none:
+    switch (fused(activation)) {
+        case FusedActivation::none:
             return;
-        case Activation::relu:
+        case FusedActivation::relu:
             relu_derivative(y, grad_y, count);
             return;
-        case Activation::sigmoid:
+        case FusedActivation::sigmoid:
             sigmoid_derivative(y, grad_y, count);
             return;
-        case Activation::tanh:
+        case FusedActivation::tanh:
             tanh_derivative(y, grad_y, count);
             return;
-        case Activation::leaky_relu:
-        case Activation::gelu:
-        case Activation::silu:
-            break;
     }
-    throw Error(fmt::format("the derivative of {} by its output", word(activation)));
 }
 
 void accumulate(const float* from, float* to, std::size_t count) {

@@ -1,9 +1,5 @@
 #include "library.hpp"
 
-#include "finch/base/enum_words.hpp"
-#include "finch/base/error.hpp"
-#include "finch/base/format.hpp"
-
 #include <cstring>
 
 namespace finch::backend::cpu {
@@ -43,22 +39,18 @@ void execute(const Library& library, const dnnl::primitive& primitive,
 dnnl::primitive_attr with(Activation activation) {
     dnnl::primitive_attr attributes;
     dnnl::post_ops behind;
-    switch (activation) {
-        case Activation::none:
+    switch (fused(activation)) {
+        case FusedActivation::none:
             return attributes;
-        case Activation::relu:
+        case FusedActivation::relu:
             behind.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
             break;
-        case Activation::sigmoid:
+        case FusedActivation::sigmoid:
             behind.append_eltwise(1.0F, dnnl::algorithm::eltwise_logistic, 0.0F, 0.0F);
             break;
-        case Activation::tanh:
+        case FusedActivation::tanh:
             behind.append_eltwise(1.0F, dnnl::algorithm::eltwise_tanh, 0.0F, 0.0F);
             break;
-        case Activation::leaky_relu:
-        case Activation::gelu:
-        case Activation::silu:
-            throw Error(fmt::format("{} behind another operation", word(activation)));
     }
     attributes.set_post_ops(behind);
     return attributes;

@@ -105,19 +105,15 @@ private:
                 .set_data_type(fe::DataType_t::FLOAT)
                 .set_uid(bias_id));
         sums = graph_->pointwise(sums, bias, pointwise(fe::PointwiseMode_t::ADD));
-        switch (request_.shape.activation) {
-            case Activation::none:
+        switch (fused(request_.shape.activation)) {
+            case FusedActivation::none:
                 break;
-            case Activation::relu:
+            case FusedActivation::relu:
                 return graph_->pointwise(sums, pointwise(fe::PointwiseMode_t::RELU_FWD));
-            case Activation::sigmoid:
+            case FusedActivation::sigmoid:
                 return graph_->pointwise(sums, pointwise(fe::PointwiseMode_t::SIGMOID_FWD));
-            case Activation::tanh:
+            case FusedActivation::tanh:
                 return graph_->pointwise(sums, pointwise(fe::PointwiseMode_t::TANH_FWD));
-            case Activation::leaky_relu:
-            case Activation::gelu:
-            case Activation::silu:
-                break;  // operations by themselves
         }
         return sums;
     }

@@ -90,19 +90,15 @@ private:
 };
 
 double activated(Activation activation, double value) {
-    switch (activation) {
-        case Activation::none:
+    switch (fused(activation)) {
+        case FusedActivation::none:
             break;
-        case Activation::relu:
+        case FusedActivation::relu:
             return value > 0 ? value : 0;
-        case Activation::sigmoid:
+        case FusedActivation::sigmoid:
             return 1 / (1 + std::exp(-value));
-        case Activation::tanh:
+        case FusedActivation::tanh:
             return std::tanh(value);
-        case Activation::leaky_relu:
-        case Activation::gelu:
-        case Activation::silu:
-            return std::nan("");  // never fused
     }
     return value;
 }
