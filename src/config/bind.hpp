@@ -183,7 +183,8 @@ std::string default_of(const T& value, const Domain& domain) {
     } else if constexpr (std::same_as<T, std::vector<double>>) {
         return value.empty() ? null_keyword(domain) : fmt::format("{}", value.front());
     } else if constexpr (AnyVariant<T>) {
-        return std::get<Variants>(domain.is).alternatives[value.index()].name;
+        const std::vector<Key>& all = std::get<Variants>(domain.is).alternatives;
+        return std::ranges::find(all, value.index(), &Key::variant_index)->name;
     } else {
         return "{}";
     }
@@ -224,10 +225,12 @@ Key group(std::string name, Domain domain, std::string meaning);
 /// An alternative of a Variant: an Alternative that begins as `preset`.
 template <class Variant, class Alternative>
 Key alternative(std::string name, Alternative preset, Section section, std::string meaning) {
-    return alternative_of(
+    Key made = alternative_of(
         std::move(name), [preset](void* variant) { *static_cast<Variant*>(variant) = preset; },
         {[](void* variant, std::size_t) -> void* { return &std::get<Alternative>(*static_cast<Variant*>(variant)); }},
         std::move(section), std::move(meaning));
+    made.variant_index = Variant{std::move(preset)}.index();
+    return made;
 }
 
 /// A check of an Owner: `check(owner, written)`.

@@ -47,6 +47,8 @@ Domain propagator() {
     using search::GeneticOptions;
     using search::TpeOptions;
     return {Variants{{
+        alternative<Any>("auto", search::AutomaticOptions{}, {},
+                         "screened for an island's first 1000 results, then evolution"),
         alternative<Any>(
             "genetic", GeneticOptions{},
             {{key("population", &GeneticOptions::population, whole(2, million),
@@ -70,8 +72,6 @@ Domain propagator() {
                          {{key("most_points", &search::ScreenedOptions::most_points, whole(20, 2000),
                                "results that the global model knows: the best half and the newest")}},
                          "Gaussian processes of all results and of the best ones: for up to 1000 evaluations"),
-        alternative<Any>("auto", search::AutomaticOptions{}, {},
-                         "screened for an island's first 1000 results, then evolution"),
         alternative<Any>(
             "cmaes", search::CmaEsOptions{},
             {{key("population", &search::CmaEsOptions::population, either({word_of({"auto"}), whole(4, million)}),

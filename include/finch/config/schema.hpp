@@ -2,6 +2,7 @@
 
 #include "finch/config/tree.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -84,9 +85,10 @@ struct Key {
     std::string meaning;
     /// Sets the member of the object at `owner` from a complete value; see bind.hpp.
     std::function<void(const Tree& value, const Target& owner)> set{};
-    Rule genes = Rule::as_around;  ///< whether `$name` may stand for a value
-    Rule fixed = Rule::as_around;  ///< whether no start of a run may change it
-    bool is_repeat = false;        ///< with 0 there, no other key of its section has an effect
+    Rule genes = Rule::as_around;   ///< whether `$name` may stand for a value
+    Rule fixed = Rule::as_around;   ///< whether no start of a run may change it
+    std::size_t variant_index = 0;  ///< of an alternative: index() of the std::variant that it sets
+    bool is_repeat = false;         ///< with 0 there, no other key of its section has an effect
 
     [[nodiscard]] Key with_default(std::string yaml) &&;
     [[nodiscard]] Key with_genes(Rule rule) &&;
