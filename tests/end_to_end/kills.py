@@ -79,6 +79,7 @@ with Folder() as folder:
         if kills % 2 == 0:  # these let the run get on, however slow the machine is; the others hit anything
             wait_for(lambda: unfinished_trainings(run, since) or process.poll() is not None, "a snapshot")
         time.sleep(dice.uniform(0.3, 2.5))
+        wait_for(lambda: ranks_of(process) or process.poll() is not None, "a rank")
         victims = ranks_of(process)
         if process.poll() is not None or not victims:
             check(end(process) == 0, f"finch ended by itself with {process.returncode}\n{folder.output()[-3000:]}")
