@@ -169,8 +169,8 @@ void measure_one(std::vector<std::unique_ptr<Workers>>& all, const std::vector<s
     }
 }
 
-/// Collective over the world. Every genome on all of them, so that all measure the same; then once more, as far as
-/// there is time: of the two times the shorter counts, so that what else the machine did for a moment does not.
+/// Collective over the world. Measures every genome on all sizes of workers, then a second time as far as there is
+/// time. The shorter of two times counts, so that brief disturbances of the machine do not.
 void measure_sample(MeasureProgress& progress, std::vector<std::unique_ptr<Workers>>& all,
                     const std::vector<search::Genome>& genomes, const data::Dataset& images, double seconds,
                     std::vector<MeasuredWorkers>& measured) {

@@ -79,7 +79,7 @@ public:
         if (group_.size() == 1) {
             return;
         }
-        // Doubles travel as the floats that they take the room of.
+        // A transfer holds floats: each double takes the place of two.
         const std::span<float> raw(reinterpret_cast<float*>(values.data()), 2 * values.size());
         if (!statistics_.way || raw.size() > statistics_.floats) {
             statistics_ = {device_.make_transfer(raw.size()), raw.size()};

@@ -32,12 +32,12 @@ public:
 
     /// `use` is a `$name` that stands for a value of `domain` at `target`, which keeps its default while the gene is
     /// not active. Throws ConfigError if there is no such gene, where it can take a value that the domain does not,
-    /// or where it may be inactive and there is no default. `listed`, if any: what the alternatives that `use` chooses
-    /// among say of their keys, by their names.
+    /// or where it may be inactive and there is no default. `listed`, if any: the settings that the
+    /// configuration gives for each alternative that `use` may choose, by the alternative's name.
     void bind(const Tree& use, const Domain& domain, const Target& target, const ValueType& type,
               const Tree* listed = nullptr);
-    /// Until leave(), what is bound or checked counts only where `use` has the value `option`: never, where it is fixed
-    /// at another. Throws ConfigError at `at` where it cannot have it.
+    /// Until leave(), what is bound or checked counts only if the gene `use` has the value `option`. Throws ConfigError
+    /// at the place of `at` if it cannot have that value.
     void enter(const Tree& use, const std::string& option, const Tree& at, const std::string& path);
     void leave() { within_.pop_back(); }
     /// Until leave_repeat(), what is bound has an effect only where `use`, a `$name`, is not 0.

@@ -27,8 +27,8 @@ void read_objectives(const Tree& written, Config& config);
 /// ConfigError.
 void check_objectives(const Tree& search, const Config& config);
 
-/// Refuses genes that are called as something else which a command names, and pruning by a curve of an unknown number
-/// of epochs. Throws ConfigError.
+/// Throws ConfigError if a gene has the name of one of the command's own variables, if curve pruning does not know the
+/// number of epochs, or if the command cannot be split into words.
 void check_command(const CommandObjective& objective, const Config& config, const Tree& search);
 
 }  // namespace finch::config

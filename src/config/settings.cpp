@@ -59,7 +59,7 @@ Tree& step(Tree& tree, const std::string& part, const std::string& place) {
     return tree.items.back();
 }
 
-/// Whether `value` is one value for a gene that is searched as `gene` says.
+/// Whether `value` replaces a searched gene by one fixed value.
 bool freezes(const Tree& gene, const Tree& value) {
     constexpr std::array<const char*, 3> kinds{"real", "int", "choice"};
     return gene.kind == Tree::Kind::map && value.kind == Tree::Kind::scalar && (value.quoted || !value.gene_name()) &&

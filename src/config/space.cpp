@@ -133,8 +133,8 @@ std::string significant_digits(std::string text) {
     return text;
 }
 
-/// Whether `text`, which `number` was read from, is a number of JSON (RFC 8259, section 6) that a double holds with
-/// each digit, and no version such as 3.10.
+/// Whether `text` is a JSON number (RFC 8259, section 6) whose digits survive in `number`, the double read from it. A
+/// version such as 3.10 is not.
 bool is_json_number(const std::string& text, double number) {
     const std::size_t first = text.starts_with('-') ? 1 : 0;
     const std::string mantissa = text.substr(first, text.find_first_of("eE") - first);
@@ -168,7 +168,7 @@ search::Gene read_value(const std::string& name, const Tree& value, const std::s
     return {name, search::ChoiceGene{{value.text}, false, is_number}};
 }
 
-/// One value of a gene that would be searched in `kind` without it: programs get it as if the search had chosen it.
+/// A gene that `search.space` searches, frozen at one value. Programs get the value as if the search had chosen it.
 search::Gene read_frozen(const std::string& name, const search::Gene& searched, const Tree& value,
                          const std::string& path) {
     const auto known = search::value_in(searched, value.text);

@@ -37,7 +37,7 @@ private:
     double last_ = steady_seconds();
 };
 
-/// What the readers check of floats in memory, of streamed ones that begin with the image `first`.
+/// Checks streamed pixels that begin with image `first`, as the readers check those in memory: floats must be finite.
 void check_finite(const Dataset& set, std::int64_t first, std::span<const std::uint8_t> pixels) {
     const auto size = static_cast<std::size_t>(set.bytes_per_image());
     for (std::size_t at = 0; at < pixels.size(); at += sizeof(float)) {

@@ -191,8 +191,8 @@ void CommandEvaluator::end(std::uint32_t slot, EndReason why, double grace_secon
     command({.kind = Order::Kind::end, .slot = slot, .grace_seconds = grace_seconds});
 }
 
-/// Slurm signals all processes of a step: what ends once a stop was asked for is unfinished. One that a signal from
-/// elsewhere has ended is judged when it is clear that Finch itself was not asked to stop.
+/// Slurm signals all processes of a step, so a program that ends after a stop was requested is unfinished. A program
+/// that a signal ended is judged later, when it is clear that Finch itself was not asked to stop.
 bool CommandEvaluator::may_be_of_a_stop(std::uint32_t slot, const Programs::Standing& standing) {
     Running& running = running_[slot];
     if (cluster::stop_request() != StopRequest::none) {

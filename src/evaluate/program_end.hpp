@@ -7,8 +7,8 @@
 /// What can be said of a program that has ended.
 namespace finch::evaluate {
 
-/// The last lines of what a program wrote, of each what a terminal shows at last: no escape sequences, of a progress
-/// bar the last state.
+/// The last lines that a program wrote, as a terminal would show them in the end: without escape sequences, a progress
+/// bar in its last state.
 [[nodiscard]] std::string last_lines(const std::string& text);
 
 [[nodiscard]] std::string how_it_ended(const process::Ended& ended);

@@ -258,7 +258,7 @@ void Programs::remove_files(search::Id id) const {
     fs::remove(folder_of(id).parent_path(), failed);  // once it is empty
 }
 
-/// The time of an evaluation counts on all ranks, also where the leader alone starts a program: their cores are its.
+/// An evaluation counts on all ranks, also if only the leader starts a program: the program may use all their cores.
 void Programs::count_energy(std::uint32_t number) {
     if (slots_.at(number).is_evaluated) {
         energy_.set_worked(number, steady_seconds() - slots_.at(number).began);

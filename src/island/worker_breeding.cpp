@@ -56,7 +56,7 @@ search::Stage Worker::stage() const {
     return stage;
 }
 
-/// One more individual of this worker, not bred yet.
+/// An individual with the next id of this worker, without a genome.
 search::Individual Worker::newborn() {
     search::Individual individual;
     individual.id = search::Id::make(options_.restart, static_cast<std::uint32_t>(options_.self), ++sequence_);

@@ -9,7 +9,7 @@
 namespace finch::search {
 namespace {
 
-/// Whose result is to be taken before another's.
+/// Whether the result of `a` is preferred to that of `b`.
 bool comes_first(const Individual& a, const Individual& b) {
     const auto failed = [](const Individual& one) { return one.outcome == Outcome::failed; };
     return std::tuple(a.is_reused(), failed(a), a.id) < std::tuple(b.is_reused(), failed(b), b.id);

@@ -113,8 +113,8 @@ public:
     /// `averages` take `values` up, both of `count` floats, with the present step's average_share: averaged().
     virtual void average(StepContext& step, const float* values, float* averages, std::size_t count) = 0;
 
-    /// A timer in line with what the device is asked for; null if it runs nothing ahead, and the host's clock
-    /// serves. Throws std::bad_alloc.
+    /// A timer whose laps are taken in the order of the device's operations; null for a synchronous device, where
+    /// the host's clock serves. Throws std::bad_alloc.
     [[nodiscard]] virtual std::unique_ptr<DeviceLapTimer> make_lap_timer() { return nullptr; }
     /// `work` asks this device for operations, always the same on the same memory, and must live as long as the
     /// CapturedStep. With CaptureAs::calls it may also do things of its own; it is then called each time.

@@ -24,7 +24,7 @@ public:
 
     [[nodiscard]] const T& operator*() const noexcept { return value_ ? *value_ : absent; }
     [[nodiscard]] const T* operator->() const noexcept { return &**this; }
-    /// Its value, to be changed: of its own from now on.
+    /// The value for writing, allocated at the first call.
     [[nodiscard]] T& edit() {
         if (!value_) {
             value_ = std::make_unique<T>();

@@ -32,9 +32,9 @@ public:
     void broadcast(Bytes& bytes, double seconds = 0, std::size_t most = most_message_bytes) const;
     /// Collective over the worker. The largest of everybody's `value`.
     [[nodiscard]] std::int64_t maximum(std::int64_t value) const;
-    /// Collective over the worker. The largest of each of everybody's two values.
+    /// Collective over the worker. The elementwise maximum over the ranks.
     [[nodiscard]] std::array<std::int64_t, 2> maximum(std::array<std::int64_t, 2> values) const;
-    /// Collective over the worker. The smallest of each of everybody's `values`, as many everywhere.
+    /// Collective over the worker. The elementwise minimum over the ranks, in place; equal sizes on all.
     void minimum(std::span<double> values) const;
     /// Collective over the worker. Sums, in the order of ranks, so all get the same bits.
     void sum(std::span<double> values) const;

@@ -8,8 +8,8 @@
 
 namespace finch::comm {
 
-/// Until the next phase, each wait of this process for others by the functions of mpi.hpp and node_memory.hpp ends
-/// within `seconds` of now: where it does not, it throws Error with `what` and the ranks that do not wait too.
+/// Sets a deadline of `seconds` from now, until the next phase, for waits in the functions of mpi.hpp and
+/// node_memory.hpp. A wait past it throws Error with `what` and the ranks that are not waiting.
 void begin_phase(const std::string& what, double seconds);
 /// From now on those waits have no deadline.
 void end_phase() noexcept;

@@ -63,7 +63,7 @@ private:
     void describe_progress(std::uint32_t slot) override;
     void begin(std::uint32_t slot, bool is_retry);
     void look();
-    /// Seconds since the last evaluation of those that run began; 0 if none runs.
+    /// Seconds since the start of the newest running evaluation; 0 if none runs.
     [[nodiscard]] double youngest() const;
     void take_reports(std::uint32_t slot);
     void take_report(Running& running, const ReportLine& line);

@@ -69,7 +69,7 @@ void send_order(const comm::Group& group, const Order& order);
 /// measures the waiting; null: not measured.
 void follow(const comm::Group& group, const std::function<void(const Order&)>& obey, train::Profile* profile = nullptr);
 
-/// Collective over the worker. What a rank without a part in evaluations does with an Order: it lives.
+/// Collective over the worker. Obeys an Order on a rank that takes no part in evaluations: it only shows that it lives.
 void obey_alone(const comm::Group& group, const Order& order);
 
 [[nodiscard]] Bytes encode(const Order& order);

@@ -167,7 +167,7 @@ public:
         }
         return values;
     }
-    /// The place among `words` of each row's word; the file may number them otherwise.
+    /// For each row the index of its word in `words`, whatever the numbering in the file.
     [[nodiscard]] std::vector<std::int32_t> enumeration(const std::string& column_name,
                                                         std::span<const std::string> words) const;
     /// Either kind of text.

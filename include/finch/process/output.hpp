@@ -34,8 +34,8 @@ public:
     void append(std::string_view text);
     /// Makes the remaining text without a line's end a line.
     void finish();
-    /// The whole lines since the last call, without their ends. Of one that is longer than `longest_line` the
-    /// beginning, followed by " … N bytes left out".
+    /// The whole lines since the last call, without their ends. A line longer than `longest_line` is cut and ends in
+    /// " … N bytes left out".
     [[nodiscard]] std::vector<std::string> take();
     [[nodiscard]] bool has_lines() const noexcept { return !lines_.empty(); }
     /// The memory, about, of the lines that wait to be taken.

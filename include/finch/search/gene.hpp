@@ -108,8 +108,8 @@ struct UnitCell {
 [[nodiscard]] double random_value(const Gene& gene, RandomStream& random);
 /// A random value in place of `value`: of an ordered choice every other time a neighbour, else any.
 [[nodiscard]] double mutate_value(const Gene& gene, double value, RandomStream& random);
-/// `value` moved by `ranges` times the gene's range (the range of its logarithm for Scale::log), clamped; where values
-/// are apart, to the nearest one, and by one at least. A choice that is not ordered stays.
+/// Moves `value` by `ranges` times the gene's range (for Scale::log, the range of its logarithm) and clamps it. A
+/// discrete value is rounded and moves by at least one step. An unordered choice stays.
 [[nodiscard]] double move_value(const Gene& gene, double value, double ranges) noexcept;
 
 /// Uniform in every gene, canonical.

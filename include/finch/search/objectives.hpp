@@ -23,8 +23,8 @@ constexpr std::array<std::string_view, 3> words_of(Cost) {
 /// Non-dominated sorting and crowding distance as in NSGA-II (Deb, Pratap, Agarwal and Meyarivan 2002), the loss being
 /// the first objective: `individuals` by their rank (front), within a front by their crowding distance, the largest
 /// first, then by better(). Whole fronts, until they are `count` or more; all of them if there are fewer. All must rank
-/// by loss; their order does not matter. O(n log n) for one cost, else O(n log n) comparisons of an individual with a
-/// front; of those in the order of their losses that are few of many, one or two comparisons each.
+/// by loss; their order does not matter. O(n log n) for one cost; for more, O(n log n) comparisons of an individual
+/// with a front.
 [[nodiscard]] std::vector<const Individual*> ranked_by_objectives(std::vector<const Individual*> individuals,
                                                                   std::span<const Cost> costs, std::size_t count);
 

@@ -63,8 +63,7 @@ private:
 /// only (Lustre with `localflock`), the heartbeat decides. `heartbeat`: they are not used.
 enum class LockKind { automatic, heartbeat };
 
-/// For tests: another host's and machine's name than this one's, what is done in place of sleeping, and when the next
-/// sign of life is due.
+/// For tests: a pretended name of host and machine, a replacement for sleeping, and when the next sign of life is due.
 struct LockOptions {
     LockKind kind = LockKind::automatic;
     std::string host = {};

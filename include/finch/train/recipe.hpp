@@ -93,8 +93,8 @@ struct Recipe {
     nn::ModelSpec model;
 };
 
-/// nn::plan_model() with the bytes of everything that the recipe's training takes beside the model and its optimizer:
-/// on one rank, which computes `batch` samples at once. Throws ModelError.
+/// nn::plan_model() for one rank that computes `batch` samples at once. Its bytes include what training by this recipe
+/// takes beside the model and its optimizer. Throws ModelError.
 [[nodiscard]] nn::ModelPlan plan_training(const Recipe& recipe, nn::SampleShape input, std::int64_t classes,
                                           std::int64_t batch);
 

@@ -221,7 +221,7 @@ private:
     }
 };
 
-/// How the sums over the rows are cut, so that small batches still fill the GPU.
+/// How the sums over the rows are divided into blocks, so that small batches still fill the GPU.
 struct Cuts {
     int lanes = 1;  ///< channels of a block: a power of two
     int parts = 1;  ///< of the rows

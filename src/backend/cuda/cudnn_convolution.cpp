@@ -170,7 +170,7 @@ private:
     [[nodiscard]] bool takes_y(const EngineChoice& choice) const {
         return choice.type_of_y() == TensorType::float32 && choice.padded_out() == shape_.channels_out;
     }
-    /// cuDNN takes the bias where it lies, if that is a place aligned as it wants, and it needs no padding.
+    /// Copies the bias if it needs padding or is not aligned as cuDNN requires.
     void pack_bias(const float* bias) {
         if (!bias_copy_) {
             return;

@@ -19,9 +19,9 @@ struct FoldPlace {
     auto operator<=>(const FoldPlace&) const = default;
 };
 
-/// A State that takes in an island's results one after the other in their canonical order, whatever the order in which
-/// they came to be known: `state.take(individual, born_here)`. What comes late has the results after it taken in again,
-/// from the nearest state that was kept.
+/// Calls `state.take(individual, born_here)` for each result of an island in canonical order, whatever the order in
+/// which the results became known. After a late result it goes back to the nearest state that was kept and takes the
+/// results from there again.
 template <class State>
 class Fold {
 public:

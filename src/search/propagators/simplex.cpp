@@ -139,7 +139,8 @@ void Simplex::choose_second(Move& move) {
     }
 }
 
-/// The vertices go where they became better; where no move was a success, all go towards the best one.
+/// Each vertex takes the point of its move, after a contraction only if it is better. If no move was a success, the
+/// simplex shrinks towards the best.
 void Simplex::end_moves() {
     bool is_success = false;
     for (const Move& move : moves_) {

@@ -14,7 +14,7 @@ Genome values_at(const Space& space, const UnitGenome& point) {
     return genome;
 }
 
-/// `value` moved by `steps` of the values of a gene whose values are apart.
+/// `value` of a discrete gene moved by so many steps; a step is a fifth of the value for Scale::log, if that is more.
 double moved_by(const Gene& gene, double value, double steps) {
     if (const auto* whole = std::get_if<IntGene>(&gene.kind)) {
         const double step = std::max(static_cast<double>(whole->step), whole->scale == Scale::log ? 0.2 * value : 0);

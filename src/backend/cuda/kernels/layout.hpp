@@ -200,8 +200,8 @@ struct ActivationGradient {
     }
 };
 
-/// partial (parts, channels): sums of `from` (rows, channels) over every parts-th group of rows. Blocks: x: parts, y:
-/// groups of 32 channels. 256 threads: 8 rows at a time. Shared memory: a float per thread.
+/// partial[p] (channels) = sum of every parts-th group of rows of `from` (rows, channels), from group p on. Grid:
+/// x = parts, y = groups of 32 channels. 256 threads sum 8 rows at a time. Shared memory: one float per thread.
 struct ColumnSumsPart {
     static constexpr int max_threads = 256;
     const float* from;
