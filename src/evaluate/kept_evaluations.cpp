@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whose folder or file of output `path` is: RESTART.WORKER/SEQUENCE[.WHAT]. Nothing if it is something else.
+/// The individual whose folder or output file is `path`: RESTART.WORKER/SEQUENCE[.WHAT]. Nothing for other paths.
 std::optional<search::Id> id_of_evaluation(const fs::path& path) {
     const std::string name = path.filename().string();
     try {

@@ -13,7 +13,7 @@ namespace finch::hdf5 {
 /// As many rows of a table as are made or taken apart at a time: few enough to stay in a processor's cache.
 inline constexpr std::size_t block_bytes = std::size_t{1} << 18;
 
-/// An access list for links: following one into another file fails.
+/// A link access property list with which a link into another file cannot be followed.
 [[nodiscard]] Hid within_this_file();
 
 /// Opens a dataset whose every element is stored in the file that holds `at`. Throws FileError that names what it is

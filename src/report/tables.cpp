@@ -24,7 +24,7 @@ std::string percent(double share) {
     return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : "-";
 }
 
-/// That the run was up, over all its starts.
+/// For which all starts of the run ran together.
 double seconds_of_run(const store::ArchiveFacts& facts) {
     double all = 0;
     for (const auto& [restart, seconds] : store::seconds_of_starts(facts)) {

@@ -277,7 +277,7 @@ void record_start(OpenedRun& run, const store::RunDirectory& directory, const co
     // Since the lock was taken all of the run was read and handed out: another job may have taken the run over.
     const auto renew = [&] { run.lock->renew(); };
     renew();
-    // The predecessor holds all of it too, since the journals begin anew.
+    // population.h5.previous gets everything, too: the journals, which could complete an older one, begin anew.
     store::write_archive(directory.archive(), config.space, run.population, run.facts, renew);
     copy_to_previous(directory.archive());
     renew();

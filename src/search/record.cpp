@@ -19,7 +19,7 @@ constexpr std::uint32_t most_body_bytes = 64U << 20;
 constexpr std::size_t most_tries = 64;
 constexpr std::size_t most_problems = 1000;
 
-/// What stands before each body, in this order and without gaps.
+/// Precedes each body: the members in this order, without gaps.
 struct Header {
     std::array<std::byte, 4> magic;
     std::uint16_t kind;

@@ -174,8 +174,8 @@ struct Datasets {
 };
 
 /// Reads or generates both sets. Throws ConfigError that names the path, what was expected there and how to get it, and
-/// StorageError if streamed pixels cannot be read. `seed` matters for generated data, and for what trains where the
-/// normalisation is auto.
+/// StorageError if streamed pixels cannot be read. `seed` generates data, and chooses the training samples from which
+/// `normalize: auto` takes mean and deviation.
 [[nodiscard]] Datasets load(const Options& options, std::uint64_t seed);
 
 /// The test set alone, which must be there, with as many classes as its own labels have; `training` is empty. Throws as

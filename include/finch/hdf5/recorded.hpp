@@ -13,7 +13,7 @@
 /// Numbers and texts as they are, words as an enum, an id as its number.
 namespace finch::hdf5 {
 
-/// A struct around one number, which no other is taken for.
+/// A struct around one number, which makes it a type of its own (an id).
 template <class T>
 concept WrappedNumber = requires(T id) {
     { id.value } -> std::same_as<std::uint64_t&>;

@@ -19,7 +19,8 @@ struct Top {
 };
 
 /// The best individuals: id, loss (under the name `fitness`), accuracy, epochs, generation, seconds of training, energy
-/// if that is known of any, genes in words. Under migration, where an individual lives on one island, of each island.
+/// if that is known of any, genes in words. Under migration, a table for each island: an
+/// individual lives on one.
 [[nodiscard]] std::string best_table(const search::Space& space, const search::Population& population,
                                      const store::ArchiveFacts& facts, const Top& top, const std::string& fitness);
 

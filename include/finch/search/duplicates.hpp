@@ -53,7 +53,7 @@ public:
     /// An individual with that genome whose reused_from and reused_run say whose result it is; null if there is none.
     [[nodiscard]] const Individual* find(const Genome& genome) const;
     [[nodiscard]] const auto& all() const noexcept { return results_; }
-    /// Adds an entry of all() of another leader's copy.
+    /// Adds an entry that another leader's copy has in all().
     void add(Individual known) { results_.insert(std::move(known)); }
     /// Removes the results of `run`.
     void forget(std::uint64_t run);

@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 3> words_of(Start) {
 /// A proposed individual: a value per gene; nothing if it is drawn.
 using Guess = std::vector<std::optional<double>>;
 
-/// How a run's first individuals come to their genes, before its propagator breeds, and what holds for those of all
+/// How a run's first individuals get their genes, before its propagator breeds, and the constraints on the genes of all
 /// individuals. Plain data; every breeding is a function of its arguments.
 ///
 /// The initial points of a run are numbered: the guesses first, then the points of the start. Which individual takes

@@ -73,7 +73,7 @@ void keep_margin(const std::vector<double>& thresholds, double deviation, double
     if (below >= least && above >= least) {
         return;
     }
-    // What the one side gets, the middle and the other side give.
+    // A side that is raised to `least` takes its share from the middle and the other side.
     const double middle = 1 - below - above;
     const double low = std::max(below, least);
     const double high = std::max(above, least);

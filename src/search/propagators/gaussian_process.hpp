@@ -13,7 +13,7 @@ struct GaussianScales {
     double noise;
 };
 
-/// What is expected of scales before anything is seen: normal in their logarithms.
+/// The prior of the scales: normal in their logarithms.
 struct GaussianPrior {
     GaussianScales median;
     GaussianScales deviation;  ///< of the logarithms

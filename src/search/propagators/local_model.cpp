@@ -50,7 +50,7 @@ VectorXd standardised(VectorXd losses) {
 
 }  // namespace
 
-/// The window, with z = A⁻¹ (x − best) for the numbers, choices as they are.
+/// The results that the model knows, in coordinates z = A⁻¹ (x − best) of the numbers; choices are not transformed.
 struct LocalModel::Window {
     const Rows& rows;
     UnitGenome best;
