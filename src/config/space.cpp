@@ -31,7 +31,7 @@ void check_name(const Tree& gene, const std::string& name, const std::string& pa
     }
 }
 
-/// "{real: [low, high]}" and the like, which `accepts` cannot say as well.
+/// The forms of a gene for messages, in place of the less clear text of accepts().
 constexpr const char* shapes =
     "{real: [low, high]}, {real: [low, high], scale: log}, {int: [low, high]}, {choice: [a, b, ...]} or {value: a}, "
     "which may stand beside one of the others";

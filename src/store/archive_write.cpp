@@ -44,7 +44,7 @@ void add_genes(hdf5::TableWriter& table, const search::Space& space, const Indiv
     }
 }
 
-/// The table of `all`, which outlives it.
+/// The table of `all`; `all` outlives the table.
 hdf5::TableWriter table_of(const search::Space& space, const Individuals& all) {
     hdf5::TableWriter table(all.size());
     table.column("restart", [&all](std::size_t row) { return all[row]->id.restart(); });

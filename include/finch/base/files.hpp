@@ -17,8 +17,8 @@
 /// in a folder that others write to makes the program follow a link or wait.
 namespace finch {
 
-/// The file system refused: a full disk, a quota, an I/O error. Names the file and the system's words. Nothing is wrong
-/// with the run: it stops, to be resumed.
+/// The file system refused: a full disk, a quota, an I/O error. The message has the file and the system's error
+/// text. Nothing is wrong with the run: it stops, to be resumed.
 class StorageError : public ApiError {
 public:
     using ApiError::ApiError;

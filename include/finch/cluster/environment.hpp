@@ -68,7 +68,8 @@ struct MpiStart {
 [[nodiscard]] std::optional<long long> ranks_on_node(const Environment& environment);
 
 /// Whether the node has more ranks than cores for them, so that a waiting rank must give its core away.
-/// `usable_cpus`: of this process. A rank that its launcher bound to cores of its own counts as having one.
+/// `usable_cpus`: of this process. A rank that the launcher bound counts as having a core of its
+/// own.
 [[nodiscard]] bool node_is_crowded(const Environment& environment, int usable_cpus);
 
 /// CPUs that this process may run on, by number. Nothing, with the reason in errno, where the kernel does not say.

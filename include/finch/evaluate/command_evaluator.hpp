@@ -23,7 +23,7 @@ namespace finch::evaluate {
 /// Evaluates individuals with programs (docs/programs.md), one on each rank of the worker. Leader only.
 class CommandEvaluator : public GroupEvaluator {
 public:
-    /// `seconds_left`: until a stop that was asked for has to be over; 0 if none was.
+    /// `seconds_left`: the time left to finish a requested stop; 0 if none was requested.
     CommandEvaluator(const config::Config& config, Programs& programs, const comm::Group& group,
                      std::function<const search::Population&()> population, std::function<double()> seconds_left);
 

@@ -77,11 +77,11 @@ public:
     using Error::Error;
 };
 
-/// Held by the one process (world rank 0) that may run here: an fcntl lock, and a file that says who it is, whose
-/// change is a sign of life. It is free if the kernel does not keep it and its holder is a dead process of this
-/// machine, or gives no sign while it is watched for 60 s: clocks may differ, so no time is compared with another. The
-/// same job's next start watches for up to three minutes, since a node that died can leave both behind; after 60 s of
-/// silence it takes the lock over even if the kernel keeps the dead node's.
+/// The one process (world rank 0) that may run here holds it: an fcntl lock on a file that names the process. The
+/// process changes the file again and again, as a sign of life. The lock is free if the kernel does not keep it and its
+/// holder is a dead process of this machine, or gives no sign while it is watched for 60 s: clocks may differ, so no
+/// time is compared with another. The same job's next start watches for up to three minutes, since a node that died can
+/// leave both behind; after 60 s of silence it takes the lock over even if the kernel keeps the dead node's.
 class RunLock {
 public:
     /// Throws ConfigError that says who holds it: job, host, process. `job_id` is empty outside Slurm. Throws

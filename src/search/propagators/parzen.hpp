@@ -7,8 +7,8 @@
 
 namespace finch::search {
 
-/// The density of points of the unit cube in some of its coordinates: a mixture, in equal parts, of one product of
-/// kernels about each known point and of the uniform density (Watanabe 2023, arXiv:2304.11127). A kernel is a normal
+/// A density over some coordinates of the unit cube: an equally weighted mixture of the uniform density and, for each
+/// known point, a product of kernels centred there (Watanabe 2023, arXiv:2304.11127). A kernel is a normal
 /// truncated to [0, 1]; where values are apart, its integral over a value's cell; of a choice, Aitchison and Aitken's
 /// (1976). A normal's deviation is the larger distance to its neighbours in that coordinate (Bergstra et al. 2011).
 class ParzenEstimator {

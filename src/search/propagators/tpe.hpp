@@ -9,7 +9,7 @@
 
 namespace finch::search {
 
-/// All that TpeOptions keeps: the best and the newest results, a fold over an island's results.
+/// All that TpeOptions keeps: the best and the newest results, folded from an island's results.
 class TpeState {
 public:
     TpeState(const TpeOptions& options, Space space);
