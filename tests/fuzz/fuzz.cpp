@@ -197,7 +197,8 @@ std::uint64_t read_in_children(const Target& target, std::uint64_t end) {
     std::uint64_t ended = 0;
     while (shared->next < end) {
         int status = read_in_child(target, std::min(end, shared->next + batch));
-        if (WIFEXITED(status) && WEXITSTATUS(status) == by_signal) {
+        // By a plain signal where even the handler finds only damaged memory.
+        if (WIFSIGNALED(status) || WEXITSTATUS(status) == by_signal) {
             status = read_in_child(target, shared->next + 1);
             if (status == 0) {
                 ++ended;
