@@ -33,9 +33,7 @@
 namespace finch::run {
 namespace {
 
-/// finch train --profile.
-
-/// Nothing if the options ask for none.
+/// For finch train --profile; nothing if the options do not ask for it.
 std::optional<train::Profile> begin_profile(const RunOptions& options) {
     return options.profile ? std::make_optional<train::Profile>() : std::nullopt;
 }

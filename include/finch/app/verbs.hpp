@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-/// The verbs that train nothing. They run anywhere, without MPI, and return the exit code.
+/// Most verbs of the command line; each returns the exit code. Those that take a Session need MPI, the others do not.
 namespace finch::app {
 
 enum class ExportFormat { csv, json };

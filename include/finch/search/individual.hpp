@@ -301,7 +301,7 @@ inline constexpr std::uint16_t individual_version = 1;
 void write_individual(const Individual& individual, bool with_curve, Bytes& out);
 [[nodiscard]] Individual read_individual(ByteReader& reader, std::uint16_t version = individual_version);
 
-/// Columns of /individuals and of CSV, also of older versions, that are not genes: names that no gene may have.
+/// Columns of /individuals and of CSV that are not genes: names that no gene may have.
 [[nodiscard]] const std::vector<std::string>& reserved_columns();
 
 }  // namespace finch::search
