@@ -1,3 +1,5 @@
+#include "finch/base/error.hpp"
+
 #include "backend/trial.hpp"
 
 #include <algorithm>
@@ -55,6 +57,16 @@ TEST_CASE("sigmoid and tanh are those of float64 within a few units of the last 
         worst = std::max(worst, std::abs(static_cast<double>(tanh[i]) - std::tanh(number)) / std::abs(tangent));
     }
     CHECK(worst < 4e-7);
+}
+
+TEST_CASE("an activation whose derivative needs its input is no part of another operation") {
+    for (const Activation activation : all_activations()) {
+        if (needs_its_input(activation)) {
+            CHECK_THROWS_AS(static_cast<void>(fused(activation)), Error);
+        } else {
+            CHECK_NOTHROW(static_cast<void>(fused(activation)));
+        }
+    }
 }
 
 TEST_CASE("sigmoid and tanh of what is infinite, huge or no number") {
