@@ -23,6 +23,7 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 namespace {
@@ -68,33 +69,42 @@ struct Shared {
 Shared* shared = nullptr;
 const char* current_target = "";
 
-/// Whether a frame belongs to libhdf5, or to the C library's allocator: that one ends a process whose memory was
-/// damaged before. By whom, only a sanitizer can tell, which brings an allocator of its own.
-bool is_inside_library() {
+/// Whether `address` is in libhdf5, or in the C library's allocator: that one ends a process whose memory was damaged
+/// before. By whom, only a sanitizer can tell, which brings an allocator of its own.
+bool is_library_code(void* address) {
     static constexpr std::array<std::string_view, 8> allocator{
         "malloc", "free", "calloc", "realloc", "__libc_malloc", "__libc_free", "cfree", "__libc_calloc"};
+    Dl_info info{};
+    if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr) {
+        return false;
+    }
+    return std::strstr(info.dli_fname, "libhdf5") != nullptr ||
+           (std::strstr(info.dli_fname, "/libc.so") != nullptr && info.dli_sname != nullptr &&
+            std::ranges::find(allocator, info.dli_sname) != allocator.end());
+}
+
+bool is_inside_library() {
     std::array<void*, 64> frames{};
     const int count = ::backtrace(frames.data(), static_cast<int>(frames.size()));
-    for (int i = 0; i < count; ++i) {
-        Dl_info info{};
-        if (::dladdr(frames[static_cast<std::size_t>(i)], &info) == 0 || info.dli_fname == nullptr) {
-            continue;
-        }
-        if (std::strstr(info.dli_fname, "libhdf5") != nullptr) {
-            return true;
-        }
-        if (std::strstr(info.dli_fname, "/libc.so") != nullptr && info.dli_sname != nullptr &&
-            std::ranges::find(allocator, info.dli_sname) != allocator.end()) {
-            return true;
-        }
-    }
+    return std::any_of(frames.begin(), frames.begin() + count, is_library_code);
+}
+
+/// Whether libhdf5 called a function at an address without code, from which backtrace() does not find the way back.
+bool has_called_nothing([[maybe_unused]] const ucontext_t& context) {
+#if defined(__x86_64__)
+    const auto& registers = context.uc_mcontext.gregs;
+    Dl_info info{};
+    return ::dladdr(reinterpret_cast<void*>(registers[REG_RIP]), &info) == 0 &&
+           is_library_code(*reinterpret_cast<void**>(registers[REG_RSP]));
+#else
     return false;
+#endif
 }
 
 volatile std::sig_atomic_t has_more_time = 0;  // the case that is read, outside libhdf5
 
-void on_signal(int number) {
-    if (is_inside_library()) {
+void on_signal(int number, siginfo_t* /*info*/, void* context) {
+    if (is_inside_library() || (context != nullptr && has_called_nothing(*static_cast<ucontext_t*>(context)))) {
         ::_exit(in_library);
     }
     if (number == SIGPROF && has_more_time != 0) {
@@ -235,7 +245,7 @@ void fuzz(const Target& target, std::uint64_t cases, std::uint64_t first) {
 
 // libhdf5 is not ours to mend, so what a sanitizer finds there ends the child as a signal would.
 extern "C" void __asan_on_error() {
-    finch::fuzz::on_signal(SIGABRT);
+    finch::fuzz::on_signal(SIGABRT, nullptr, nullptr);
 }
 
 int main(int argc, char** argv) {
@@ -248,7 +258,10 @@ int main(int argc, char** argv) {
     std::array<void*, 1> frame{};
     ::backtrace(frame.data(), 1);  // the first call loads a library, for which a damaged process has no memory
     for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGILL, SIGPROF}) {
-        std::signal(number, fuzz::on_signal);
+        struct sigaction action {};
+        action.sa_sigaction = fuzz::on_signal;
+        action.sa_flags = SA_SIGINFO | SA_RESTART;
+        ::sigaction(number, &action, nullptr);
     }
     const testing::TemporaryFolder folder;
     bool found = false;
