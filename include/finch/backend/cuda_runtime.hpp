@@ -9,13 +9,14 @@
 
 namespace finch::backend::cuda {
 
-/// Throws ApiError with the call's text and CUDA's words unless `code` is cudaSuccess; std::bad_alloc where memory is
-/// what lacks (and CUDA's memory of that error is cleared, so that the next call is not blamed for it).
+/// Throws unless `code` is cudaSuccess: std::bad_alloc if memory is exhausted, otherwise ApiError with the text of the
+/// call and CUDA's error message. Resets CUDA's last error, so that the next check does not report it again.
 void check(cudaError_t code, const char* call, std::source_location where);
 #define FINCH_CUDA(call) ::finch::backend::cuda::check((call), #call, std::source_location::current())
 
-/// To be called before the first call of CUDA, which reads CUDA_DEVICE_MAX_CONNECTIONS once: as many hardware queues as
-/// there are (its own default is 8), so that slots do not wait for each other. What the user has set stays.
+/// Sets CUDA_DEVICE_MAX_CONNECTIONS to the maximum of 32 hardware queues (CUDA's default is 8), so that concurrent
+/// trainings (slots) do not wait for each other. Call ask_for_queues() before the first CUDA call: CUDA reads the
+/// variable once. A value set by the user is kept.
 void ask_for_queues();
 
 struct StreamTraits {
@@ -60,15 +61,15 @@ struct PinnedMemoryTraits {
 };
 using PinnedMemory = UniqueHandle<PinnedMemoryTraits>;
 
-/// For what cannot throw: warns unless `call` succeeded, and forgets the error.
+/// Logs a warning if `call` failed, and resets CUDA's last error. Used in destructors and other code that cannot throw.
 void log_failure(cudaError_t code, const char* call) noexcept;
 
-/// Device memory, not zeroed. Throws std::bad_alloc.
+/// Allocates device memory, not zeroed. Throws std::bad_alloc.
 [[nodiscard]] DeviceMemory allocate_device(std::size_t bytes);
-/// Host memory that the device copies from and to by itself. Throws std::bad_alloc.
+/// Allocates pinned host memory, which the device reads and writes by DMA. Throws std::bad_alloc.
 [[nodiscard]] PinnedMemory allocate_pinned(std::size_t bytes);
-[[nodiscard]] UniqueStream make_stream();  ///< does not wait for the default stream
-[[nodiscard]] UniqueEvent make_event();    ///< without time; see make_timer()
-[[nodiscard]] UniqueEvent make_timer();    ///< with time
+[[nodiscard]] UniqueStream make_stream();  ///< does not synchronize with the default stream
+[[nodiscard]] UniqueEvent make_event();    ///< timing disabled; see make_timer()
+[[nodiscard]] UniqueEvent make_timer();    ///< timing enabled
 
 }  // namespace finch::backend::cuda

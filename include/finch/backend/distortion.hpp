@@ -7,40 +7,41 @@
 
 namespace finch::backend {
 
-/// Source of a pixel of a distorted image: the image, the turned image (Distortions::turned()), or none.
+/// The source of a pixel of a distorted image: the image, the rotated image (Distortions::turned()), or no pixel.
 enum class PixelFrom { image, turned, outside, cut };
 struct PixelSource {
     PixelFrom from = PixelFrom::image;
-    std::int64_t pixel = 0;  ///< row · width + column, of the image
+    std::int64_t pixel = 0;  ///< row · width + column, in the image
 };
 
 /// The distortion of one image.
 struct Distortion {
-    std::int32_t down = 0;  ///< rows by which it is moved
+    std::int32_t down = 0;  ///< rows by which the image is moved
     std::int32_t right = 0;
     std::int32_t is_mirrored = 0;
-    std::int32_t cut_row = 0;  ///< the middle of what is cut out
+    std::int32_t cut_row = 0;  ///< centre of the square that is cut out
     std::int32_t cut_column = 0;
-    float cosine = 1;  ///< of the angle by which it is turned, counter-clockwise
+    float cosine = 1;  ///< cosine of the rotation angle, counter-clockwise
     float sine = 0;
 };
 
-/// Distortions of training images, one after the other: mirrored or not; turned about its middle by an angle uniform in
-/// ±`rotation`, with bilinear interpolation; moved by up to `shift` pixels each way (torchvision's RandomCrop with so
-/// much padding); a square cut out (Cutout, arXiv 1708.04552). What comes from outside is black. A function of the
-/// step's random key and of the sample's place in the batch of the whole worker.
+/// Random distortions of training images, applied in this order: mirroring; rotation about the centre by an angle
+/// uniform in ±`rotation`, with bilinear interpolation; translation by up to `shift` pixels in each direction
+/// (torchvision's RandomCrop with this padding); cutting out a square (Cutout, arXiv 1708.04552). Pixels from outside
+/// the image are black. A distortion is a function of the step's random key and of the sample's index in the batch of
+/// the whole worker.
 struct Distortions {
     std::int32_t shift = 0;
-    std::int32_t mirrors = 0;  ///< 1: half of the images are mirrored left to right
-    std::int32_t cutout = 0;   ///< side of the square, which may reach beyond the image; 0: none
+    std::int32_t mirrors = 0;  ///< 1: each image is mirrored left to right with probability 1/2
+    std::int32_t cutout = 0;   ///< side of the square, which may extend beyond the image; 0: no square
     std::int32_t height = 0;
     std::int32_t width = 0;
-    float rotation = 0;  ///< radians, at most; 0: none
+    float rotation = 0;  ///< maximum angle in radians; 0: no rotation
 
     [[nodiscard]] FINCH_PORTABLE bool any() const { return shift > 0 || mirrors != 0 || cutout > 0 || rotation > 0; }
 
     [[nodiscard]] FINCH_PORTABLE Distortion of(PhiloxKey key, std::int64_t place) const {
-        // Dropout's counters begin with other words.
+        // Distortions use other Philox counters than dropout.
         constexpr std::uint32_t own = 0xFFFFFFFFU;
         const PhiloxCounter words =
             philox({{own, own, static_cast<std::uint32_t>(place), static_cast<std::uint32_t>(place >> 32)}}, key);
@@ -76,7 +77,7 @@ struct Distortions {
         return {PixelFrom::image, mirrored(by, from_row, moved)};
     }
 
-    /// The pixel `at` of the turned image, where `value(pixel)` is a pixel of the image.
+    /// Returns pixel `at` of the rotated image. `value(pixel)` returns a pixel of the original image.
     template <class Value>
     [[nodiscard]] FINCH_PORTABLE float turned(const Distortion& by, std::int64_t at, Value value) const {
         const float middle_row = 0.5F * static_cast<float>(height - 1);
@@ -105,7 +106,7 @@ private:
                                                        std::int64_t column) const {
         return row * width + (by.is_mirrored != 0 ? width - 1 - column : column);
     }
-    /// A number in [0, count).
+    /// Returns a number in [0, count).
     [[nodiscard]] FINCH_PORTABLE static std::int32_t below(std::uint32_t word, std::int32_t count) {
         return static_cast<std::int32_t>((static_cast<std::uint64_t>(word) * static_cast<std::uint64_t>(count)) >> 32);
     }

@@ -6,14 +6,16 @@
 
 namespace finch::backend {
 
-/// The values of a sample that dropout keeps: a word of random bits for each, four at a time.
+/// The dropout mask of one sample. Every value has its own word of random bits; the generator yields four words at a
+/// time.
 struct DropoutMask {
     PhiloxKey key;          ///< StepScalars::random_key
     std::uint32_t layer;    ///< DropoutShape::layer
-    std::uint32_t dropped;  ///< a value goes where its word is smaller
-    float scale;            ///< of those that stay
+    std::uint32_t dropped;  ///< a value is set to 0 if its word is smaller
+    float scale;            ///< factor of the values that are kept
 
-    /// Random words of the values 4·block … 4·block + 3 of the sample at `place` in the batch of the whole worker.
+    /// Returns the random words of the values 4·block to 4·block + 3. `place` is the sample's index in the batch of the
+    /// whole worker.
     [[nodiscard]] FINCH_PORTABLE PhiloxCounter words(std::int64_t place, std::uint32_t block) const {
         return philox({{block, layer, static_cast<std::uint32_t>(place), static_cast<std::uint32_t>(place >> 32)}},
                       key);
@@ -21,7 +23,7 @@ struct DropoutMask {
     [[nodiscard]] FINCH_PORTABLE float factor(std::uint32_t word) const { return word < dropped ? 0.0F : scale; }
 };
 
-/// `key` still to be set.
+/// Returns a mask without its `key`, which the caller must set.
 [[nodiscard]] inline DropoutMask dropout_mask(double rate, std::uint32_t layer) {
     return {.key = {},
             .layer = layer,

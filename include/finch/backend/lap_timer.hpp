@@ -8,7 +8,7 @@
 
 namespace finch::backend {
 
-/// Activities that a training's time is divided among. `other`: none of the named ones.
+/// The activities into which the time of a training is divided. `other` is any activity that has no name here.
 enum class Activity : std::uint32_t {
     data,
     forward,
@@ -25,27 +25,29 @@ constexpr std::array<std::string_view, activities> words_of(Activity) {
     return {"data", "forward", "backward", "all-reduce", "wait", "optimizer", "validation", "snapshot", "other"};
 }
 
-/// A stretch of time: what is done in it, and, in forward and backward, by which of the model's nodes; −1: none.
+/// An interval of time: its activity and, for forward and backward, the node of the model that ran (−1: none).
 struct Lap {
     Activity activity = Activity::other;
     std::int32_t node = -1;
 };
 
-/// Seconds of laps that have ended.
+/// The total seconds of completed laps.
 struct LapTimes {
     std::array<double, activities> seconds{};
-    std::vector<double> all_reduces{};  ///< of each lap in Activity::all_reduce, in order; not of those beyond a limit
+    std::vector<double> all_reduces{};  ///< of each lap in Activity::all_reduce, in order, up to a limit
 
     [[nodiscard]] double& of(Activity activity) { return seconds[static_cast<std::size_t>(activity)]; }
     [[nodiscard]] double of(Activity activity) const { return seconds[static_cast<std::size_t>(activity)]; }
 };
 
-/// Cuts time into laps. It is always in exactly one, so their seconds add up to the time that passed.
+/// Divides time into laps. Exactly one lap is active at any time, so the seconds of all laps add up to the elapsed
+/// time.
 class LapTimer {
 public:
     virtual ~LapTimer() = default;
 
-    /// The present lap ends and this one begins: for a device's timer, when the device comes to it.
+    /// Ends the current lap and begins `lap`. The timer of a device changes laps when the device reaches this point in
+    /// its stream.
     void enter(Lap lap) noexcept {
         begin(lap);
         present_ = lap;
@@ -53,22 +55,22 @@ public:
     [[nodiscard]] Lap present() const noexcept { return present_; }
 
 private:
-    /// present() is still that before.
+    /// Begins `lap`. During this call, present() is still the previous lap.
     virtual void begin(Lap lap) noexcept = 0;
 
     Lap present_;
 };
 
-/// A LapTimer in line on a device that runs ahead, which reads its own clock. It knows no nodes: what it takes to look
-/// at the clock is no small part of what a layer takes.
+/// A LapTimer in the stream of an asynchronous device. The device's clock measures the laps. A DeviceLapTimer does not
+/// record the model's nodes, because reading the clock takes a considerable part of a layer's time.
 class DeviceLapTimer : public LapTimer {
 public:
-    /// Times since construction or the last take(), without `other`, during which the device has no work for it. Only
-    /// after Device::synchronize().
+    /// Returns the times since construction or since the last take(). The time of Activity::other is omitted, because
+    /// the stream has no work during it. Valid only after Device::synchronize().
     [[nodiscard]] virtual LapTimes take() = 0;
 };
 
-/// A lap that lasts as long as this object; then the previous one continues. No effect if `timer` is null.
+/// A lap that lasts for the lifetime of this object; then the previous lap continues. No effect if `timer` is null.
 class LapScope {
 public:
     LapScope(LapTimer* timer, Activity activity) : timer_(timer) {

@@ -8,33 +8,37 @@
 
 namespace finch::backend {
 
-/// Dynamic loss scaling, for products in numbers of a narrow range: torch.cuda.amp.GradScaler with its defaults. The
-/// gradient of the loss is multiplied by `scale`, so that small gradients are not rounded to 0. A step whose gradients
-/// are not all finite is skipped (it changes neither weights nor optimizer nor average) and halves the scale; 2000
-/// others in a row double it. One rule for all backends; all scales are powers of two, so scaling rounds nothing.
+/// Dynamic loss scaling for number formats of narrow range: torch.cuda.amp.GradScaler with its defaults. The gradient
+/// of the loss is multiplied by `scale`, so that small gradients are not rounded to 0. A step is skipped if any
+/// gradient is not finite. A skipped step changes neither weights nor optimizer nor average, and halves the scale.
+/// After 2000 consecutive steps without a skip the scale is doubled. All backends use this rule. All scales are powers
+/// of two, so scaling does not round.
 struct LossScale {
     float scale = 1;
-    std::int32_t good_steps = 0;  ///< in a row, since the scale changed last
-    std::int64_t skipped = 0;     ///< steps so far
-    std::int32_t skips = 0;       ///< 1: the present step is skipped
-    /// 1: the steps so far, all of them skipped, have left the copy with which an average begins to the next good one.
+    std::int32_t good_steps = 0;  ///< consecutive, since the scale last changed
+    std::int64_t skipped = 0;     ///< skipped steps so far
+    std::int32_t skips = 0;       ///< 1: the current step is skipped
+    /// 1 if a skipped step should have started the average with a copy of the weights. The next step that is not
+    /// skipped makes this copy.
     std::int32_t average_waits = 0;
     bool operator==(const LossScale&) const = default;
 
     static constexpr float first_scale = 65536;
     static constexpr std::int32_t growth_interval = 2000;
-    /// More serves no number of float16, and its inverse is to stay a normal one.
+    /// The maximum. A larger scale does not help any float16 number, and 1 / scale must remain a normal number.
     static constexpr float most_scale = 4294967296.0F;
-    /// Below it, gradients that overflow are beyond 1e9: the training has diverged.
+    /// The minimum. At a smaller scale, gradients that overflow exceed 1e9: the training has diverged.
     static constexpr float least_scale = 0x1p-14F;
 
-    /// The loss scale at the beginning of a training in float16.
+    /// Returns the loss scale at the beginning of a training in float16.
     [[nodiscard]] static LossScale initial() { return {.scale = first_scale}; }
-    /// It stays so: all further steps are skipped.
+    /// True if the scale has fallen below least_scale. The scale then stays at this value, and all further steps are
+    /// skipped.
     [[nodiscard]] FINCH_PORTABLE bool is_exhausted() const { return scale < least_scale; }
 
-    /// The present step's gradients are known: whether they all are finite decides on the step, and on later scales.
-    /// `numbers` and `average_share` are the step's own, and become those of the steps that were not skipped.
+    /// Decides whether the current step is skipped, given whether all its gradients are finite, and updates the scale
+    /// for later steps. If the step is not skipped, Adam's correction in `numbers` counts only the executed updates,
+    /// and `average_share` becomes 1 if a skipped step should have started the average.
     FINCH_PORTABLE void decide(bool all_finite, OptimizerScalars& numbers, float& average_share) {
         skips = !all_finite || is_exhausted() ? 1 : 0;
         if (skips != 0) {

@@ -6,15 +6,17 @@
 #include <cstdint>
 #include <variant>
 
-/// Optimizers: each is its options and its rule, for every backend. The formulas are torch.optim's, and so are names
-/// and defaults; the learning rate comes from the schedule, which begins at `usual_rate` if none is given.
+/// Optimizers: each struct has the options and the update rule, which all backends share. Formulas, names and defaults
+/// are the same as in torch.optim. The learning rate comes from the schedule. If the user sets no rate, the schedule
+/// begins at `usual_rate`.
 namespace finch::backend {
 
-/// A step's numbers as a rule takes them: whatever needs a power or a double is computed on the host, once a step.
+/// The scalars of one optimizer step, in the form that an update rule uses. The host computes powers and double
+/// arithmetic once per step.
 struct OptimizerScalars {
-    float rate = 0;  ///< the learning rate; Adam's is divided by the correction of its first moment
+    float rate = 0;  ///< the learning rate; for Adam divided by the first moment's bias correction
     float weight_decay = 0;
-    float keep = 1;  ///< decoupled decay: parameters are multiplied with it before anything else
+    float keep = 1;  ///< decoupled weight decay: parameters are first multiplied by this factor
     float momentum = 0;
     bool nesterov = false;
     bool first = false;  ///< the first step of a training
@@ -22,19 +24,19 @@ struct OptimizerScalars {
     float rest1 = 0;  ///< 1 − beta1
     float beta2 = 0;
     float rest2 = 0;
-    float root_correction = 1;  ///< of the second moment
+    float root_correction = 1;  ///< square root of the second moment's bias correction
     float epsilon = 0;
-    std::int64_t corrected_step = 0;  ///< by which Adam's moments are corrected; 0: they are not
+    std::int64_t corrected_step = 0;  ///< the step for which Adam's moments are bias-corrected; 0: no correction
 };
 
-/// The same step without weight decay.
+/// Returns `numbers` without weight decay.
 [[nodiscard]] FINCH_PORTABLE OptimizerScalars without_decay(OptimizerScalars numbers) {
     numbers.weight_decay = 0;
     numbers.keep = 1;
     return numbers;
 }
 
-/// beta to the power of `exponent`, at least 1: the same bits on every backend.
+/// Returns beta to the power of `exponent` (at least 1), with the same bits on every backend.
 [[nodiscard]] FINCH_PORTABLE double power(double beta, std::int64_t exponent) {
     double result = 1;
     for (; exponent > 0; exponent /= 2, beta *= beta) {
@@ -43,8 +45,8 @@ struct OptimizerScalars {
     return result;
 }
 
-/// The same step where so many before it were skipped: Adam's moments are corrected by the number of updates that they
-/// have had, as torch.optim counts. To the last bit as given if none was.
+/// Returns the numbers of a step before which `skipped` steps were skipped. Adam's bias correction then counts only the
+/// executed updates, as in torch.optim. Without skipped steps the result is bitwise equal to `numbers`.
 [[nodiscard]] FINCH_PORTABLE OptimizerScalars without_skipped(OptimizerScalars numbers, std::int64_t skipped) {
     if (numbers.corrected_step == 0 || skipped == 0) {
         return numbers;
@@ -60,16 +62,17 @@ struct OptimizerScalars {
     return numbers;
 }
 
-/// g += weight_decay·p; a = momentum·a + g (the first step: g); p −= rate·a.
+/// SGD with gradient g, momentum a and parameter p: g += weight_decay·p; a = momentum·a + g (in the first step a = g);
+/// p −= rate·a.
 struct Sgd {
     static constexpr double usual_rate = 0.01;
     double momentum = 0;
     double weight_decay = 0;
     bool nesterov = false;
 
-    /// How many arrays of the parameters' size it keeps.
+    /// Returns how many state arrays of the parameters' size the optimizer keeps.
     [[nodiscard]] int states() const { return momentum == 0 ? 0 : 1; }
-    /// `step`: 1 is the first.
+    /// Returns the scalars of the step with number `step`, counted from 1.
     [[nodiscard]] OptimizerScalars scalars(double rate, std::int64_t step) const {
         return {.rate = static_cast<float>(rate),
                 .weight_decay = static_cast<float>(weight_decay),
@@ -77,7 +80,7 @@ struct Sgd {
                 .nesterov = nesterov,
                 .first = step == 1};
     }
-    /// One parameter `p` from its gradient and its states.
+    /// Updates one parameter `p` from its gradient and its states.
     FINCH_PORTABLE static void update(const OptimizerScalars& n, float grad, float& p, float& a, float& /*b*/) {
         const float g = grad + n.weight_decay * p;
         a = n.first ? g : n.momentum * a + g;
@@ -85,7 +88,7 @@ struct Sgd {
     }
 };
 
-/// a: first moment, b: second.
+/// The state `a` is the first moment, the state `b` is the second moment.
 struct Adam {
     static constexpr double usual_rate = 0.001;
     double beta1 = 0.9;
@@ -116,7 +119,7 @@ struct Adam {
     }
 };
 
-/// Adam with the decay apart: p −= rate·weight_decay·p first.
+/// Adam with decoupled weight decay: p −= rate·weight_decay·p before the update.
 struct AdamW {
     static constexpr double usual_rate = 0.001;
     double beta1 = 0.9;
@@ -135,7 +138,8 @@ struct AdamW {
     }
 };
 
-/// a: average of squared gradients, b: of squared updates. It has rho where Adam has beta2.
+/// The state `a` is the average of squared gradients, the state `b` is the average of squared updates.
+/// OptimizerScalars::beta2 holds rho.
 struct Adadelta {
     static constexpr double usual_rate = 1;
     double rho = 0.9;
@@ -162,8 +166,8 @@ struct Adadelta {
 
 using Optimizer = std::variant<Sgd, Adam, AdamW, Adadelta>;
 
-/// An average after it took `value` up with this share (torch.lerp): with a share of 1 it is the value, to the last
-/// bit.
+/// Returns the average after `value` is added with weight `share` (torch.lerp). With a share of 1 the result is bitwise
+/// equal to `value`.
 [[nodiscard]] FINCH_PORTABLE float averaged(float average, float value, float share) {
     const float apart = value - average;
     return share < 0.5F ? average + share * apart : value - apart * (1.0F - share);

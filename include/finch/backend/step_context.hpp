@@ -14,29 +14,29 @@
 
 namespace finch::backend {
 
-/// Sums over samples: losses in double, counts exact.
+/// Sums over samples. Losses are summed in double; the counts are exact.
 struct LossSums {
     double loss = 0;
-    std::int64_t correct = 0;  ///< of those with labels
+    std::int64_t correct = 0;  ///< correctly classified samples, if there are labels
     std::int64_t samples = 0;
 };
 
-/// A data set in host memory, or with its pixels in files, and how they are normalised. The spans must stay as they are
-/// while a StepContext uses them.
+/// A data set and its normalisation. The pixels are in host memory or in files. The spans must remain valid while a
+/// StepContext uses them.
 struct Images {
     std::span<const std::uint8_t> pixels;  ///< (samples, H, W, C), as bytes
-    std::span<const std::int32_t> labels;  ///< one per sample, or
+    std::span<const std::int32_t> labels;  ///< one per sample; otherwise `targets`
     std::span<const float> targets = {};   ///< (samples, target_size)
     std::int64_t pixels_per_image = 0;     ///< H·W·C
     std::int64_t target_size = 0;
     bool float_pixels = false;         ///< a pixel is a float, otherwise a byte
-    std::vector<float> mean = {0.0F};  ///< one per channel; a pixel p becomes (p − mean) / deviation, p of a byte / 255
+    std::vector<float> mean = {0.0F};  ///< per channel: (pixel − mean) / deviation; a byte is first divided by 255
     std::vector<float> deviation = {1.0F};
-    std::vector<float> class_weights = {};  ///< (classes), of the losses by label; empty: all 1
+    std::vector<float> class_weights = {};  ///< (classes), for losses by label; empty: all 1
     [[nodiscard]] std::size_t bytes_per_image() const {
         return static_cast<std::size_t>(pixels_per_image) * (float_pixels ? sizeof(float) : 1);
     }
-    /// The labels or targets as bytes, and the bytes of one sample.
+    /// Returns the labels or targets as bytes; bytes_per_answer() is the size of one sample's label or target.
     [[nodiscard]] std::span<const std::byte> answers() const {
         return targets.empty() ? std::as_bytes(labels) : std::as_bytes(targets);
     }
@@ -44,51 +44,53 @@ struct Images {
         return targets.empty() ? sizeof(std::int32_t) : static_cast<std::size_t>(target_size) * sizeof(float);
     }
 
-    /// The pixels' files, where they are streamed; `pixels` is then empty.
+    /// The files of the pixels if the pixels are streamed, in which case `pixels` is empty.
     std::shared_ptr<finch::pixels::Store> store = {};
     finch::pixels::Prefetch prefetch = {};
 
-    /// Of every step. Pixels from outside of an image are black; cut out pixels are 0 after normalisation.
+    /// The distortions are applied in every step. Pixels from outside an image are black; pixels that are cut out are 0
+    /// after normalisation.
     Distortions distortions = {};
 };
 
-/// The numbers that differ from step to step.
+/// The scalars that differ from step to step.
 struct StepScalars {
-    float grad_scale = 0;  ///< of the loss's gradient: 1 / samples of the global batch, or their weights' sum
+    float grad_scale = 0;  ///< of the loss's gradient: 1 / samples of the global batch, or 1 / sum of their weights
     float label_smoothing = 0;
     OptimizerScalars optimizer{};
-    float average_share = 0;                    ///< of the step's weights in their average: 1 in the first step
-    std::array<std::uint32_t, 2> random_key{};  ///< of the step, for dropout and distortions: the same on all ranks
-    std::int64_t first_sample = 0;              ///< place of this rank's first sample within the global batch
+    float average_share = 0;                    ///< weight of the step's parameters in the average; 1 in the first step
+    std::array<std::uint32_t, 2> random_key{};  ///< for dropout and distortions of the step; the same on all ranks
+    std::int64_t first_sample = 0;              ///< index of this rank's first sample in the global batch
 };
 
-/// Data that differ from step to step: images, labels, scalars, and the sums of the losses. It is filled for many steps
-/// at once, and the device advances by itself (Device::next_step()), without a message from the host. Made by a Device,
-/// for a data set and a batch size, and used with that Device only.
+/// The data that differ from step to step: images, labels, scalars, and the sums of the losses. The host fills the
+/// context for many steps at a time. The device then advances by itself (Device::next_step()), without a message from
+/// the host. A Device makes the context for one data set and one batch size; only this Device can use it.
 class StepContext {
 public:
     virtual ~StepContext() = default;
 
-    /// How many steps fill() takes at most; at least 1.
+    /// Returns the maximum number of steps that fill() accepts; at least 1.
     [[nodiscard]] virtual std::int64_t capacity() const = 0;
-    /// The next steps. `indices` (steps, batch): the images of each; −1, at the end of a batch only, is padding: zeros
-    /// of weight 0. Only when the steps filled in before are done, and seen to be done by Device::synchronize(). Throws
-    /// StorageError if streamed images cannot be read, as Device::load_batch() may in its place: it can then be
-    /// filled anew.
+    /// Sets the next steps. `indices` (steps, batch) are the images of each step. An index of −1 is padding: zeros with
+    /// weight 0, allowed only at the end of a batch. Call fill() only after the previous steps are done and
+    /// Device::synchronize() has returned. Throws StorageError if streamed images cannot be read. Device::load_batch()
+    /// may throw this error instead of fill(). After this error the context can be filled again.
     virtual void fill(std::span<const std::int64_t> indices, std::span<const StepScalars> steps) = 0;
-    /// The images of steps that will probably be filled in after these, for streamed ones to be read beside the work.
+    /// Announces the images of steps that will probably follow, so that streamed images are read in the background.
     virtual void announce(std::span<const std::int64_t> /*indices*/) {}
-    /// The losses of all steps since it was made, or set_sums(). Only after Device::synchronize().
+    /// Returns the loss sums since construction or since the last set_sums(). Valid only after Device::synchronize().
     [[nodiscard]] virtual LossSums sums() const = 0;
     virtual void set_sums(const LossSums& sums) = 0;
-    /// The loss scale of the next step: 1 until it is set; Device::unscale() changes it. Only after
-    /// Device::synchronize().
+    /// Returns the loss scale of the next step. The scale is 1 until it is set, and Device::unscale() changes it. Valid
+    /// only after Device::synchronize().
     [[nodiscard]] virtual LossScale loss_scale() const = 0;
     virtual void set_loss_scale(const LossScale& scale) = 0;
 };
 
-/// For StepContext::fill(): how many samples of each step's batch are no padding. Throws Error if the number of
-/// `indices` (steps, batch) is wrong, there are more than `capacity` steps, or padding is not at the end of its batch.
+/// Returns, for each step, how many samples of its batch are not padding. StepContext::fill() uses this function.
+/// Throws Error if the number of `indices` (steps, batch) is wrong, there are more than `capacity` steps, or padding is
+/// not at the end of its batch.
 [[nodiscard]] std::vector<std::int64_t> real_samples(std::span<const std::int64_t> indices, std::size_t steps,
                                                      std::size_t batch, std::int64_t capacity);
 

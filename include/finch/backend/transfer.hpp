@@ -5,20 +5,21 @@
 
 namespace finch::backend {
 
-/// Made by a Device, which must outlive it. A way of some floats from a device to the host and back, in line with the
-/// device's work: for sums that the host makes. The host's copy lies in pinned memory.
+/// A copy of some floats from a device to the host and back, for sums that the host computes. The copies are ordered
+/// with the device's other work. The host buffer is pinned memory. A Device makes the transfer and must outlive it.
 class Transfer {
 public:
     virtual ~Transfer() = default;
 
-    /// Copies `from` (device memory, at most as many floats as it was made for) to the host, after what the device was
-    /// asked for before. Does not wait.
+    /// Copies `from` (device memory, at most as many floats as the transfer was made for) to the host after all
+    /// previously enqueued work. Does not block.
     virtual void fetch(std::span<const float> from) = 0;
-    /// Whether what was fetched last is there.
+    /// True if the last fetch() has completed.
     [[nodiscard]] virtual bool has_arrived() = 0;
-    /// The data that were fetched last. Valid after they have arrived, until the next fetch().
+    /// Returns the data of the last fetch(). The data are valid from the time when has_arrived() returns true until the
+    /// next fetch().
     [[nodiscard]] virtual std::span<float> host() = 0;
-    /// Copies host() to `to` (device memory), before what the device is asked for from now on. Does not wait.
+    /// Copies host() to `to` (device memory) before all work that is enqueued later. Does not block.
     virtual void put_back(std::span<float> to) = 0;
 };
 

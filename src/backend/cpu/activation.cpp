@@ -10,7 +10,7 @@
 
 namespace finch::backend::cpu {
 
-/// An activation by itself, by oneDNN.
+/// The oneDNN plan of an activation that is a separate operation.
 struct ActivationPlan {
     ActivationPlan(const Library& library, const ActivationShape& shape);
 
@@ -22,7 +22,7 @@ struct ActivationPlan {
 
 namespace {
 
-/// oneDNN's name of an activation, and its parameter.
+/// Returns oneDNN's algorithm for an activation, and the algorithm's parameter alpha.
 std::pair<dnnl::algorithm, float> algorithm_of(Activation activation) {
     switch (activation) {
         case Activation::leaky_relu:

@@ -11,9 +11,9 @@
 namespace finch::backend::cpu {
 namespace {
 
-constexpr std::int64_t rows_of_slice = 64;  ///< fewer are not worth a thread
+constexpr std::int64_t rows_of_slice = 64;  ///< minimum rows per thread
 
-/// sums[c] += Σ a, sums[channels + c] += Σ a·b over `rows` of `channels` floats.
+/// Adds over `rows` of `channels` floats: sums[c] += Σ a, sums[channels + c] += Σ a·b.
 FINCH_VECTORISED void add_row_sums(const float* __restrict a, const float* __restrict b, std::int64_t rows,
                                    std::int64_t channels, double* __restrict sums) {
     double* __restrict products = sums + channels;
@@ -26,7 +26,7 @@ FINCH_VECTORISED void add_row_sums(const float* __restrict a, const float* __res
     }
 }
 
-/// y = scale·(x − mean) + shift, by channel.
+/// Computes y = scale·(x − mean) + shift for each channel.
 FINCH_VECTORISED void scale_rows(const float* __restrict x, const float* __restrict mean, const float* __restrict scale,
                                  const float* __restrict shift, float* __restrict y, std::int64_t rows,
                                  std::int64_t channels) {
@@ -37,7 +37,7 @@ FINCH_VECTORISED void scale_rows(const float* __restrict x, const float* __restr
     }
 }
 
-/// grad_x = of_grad·grad_y + of_x·(x − mean) + shift, by channel.
+/// Computes grad_x = of_grad·grad_y + of_x·(x − mean) + shift for each channel.
 FINCH_VECTORISED void combine_rows(const float* __restrict grad_y, const float* __restrict x,
                                    const float* __restrict mean, const float* __restrict of_grad,
                                    const float* __restrict of_x, const float* __restrict shift,
@@ -122,7 +122,7 @@ public:
         clear_padding(grad_x[0], rows);
     }
 
-    /// Σ x, Σ x², and how many values.
+    /// The numbers that forward() sums: Σ x, Σ x², and the number of values.
     [[nodiscard]] std::size_t forward_sums() const override { return 2 * channels_ + 1; }
     [[nodiscard]] std::size_t backward_sums() const override { return 2 * channels_; }
     [[nodiscard]] std::string implementation() const override { return "finch:loop"; }
@@ -131,7 +131,7 @@ private:
     [[nodiscard]] float weight(std::size_t c) const { return parameters_[c]; }
     [[nodiscard]] std::size_t floats(std::int64_t rows) const { return static_cast<std::size_t>(rows) * channels_; }
 
-    /// Σ a, then Σ a·b, by channel.
+    /// Returns Σ a for each channel, then Σ a·b for each channel.
     [[nodiscard]] std::vector<double> row_sums(const float* a, const float* b, std::int64_t rows) {
         return sum_slices(rows, rows_of_slice, 2 * channels_, [&](std::int64_t begin, std::int64_t end, double* sums) {
             const std::int64_t at = begin * shape_.channels;
@@ -171,7 +171,7 @@ private:
         }
     }
 
-    /// What follows the first `rows` of a batch.
+    /// Sets the values after the first `rows` of a batch to 0.
     void clear_padding(float* values, std::int64_t rows) const {
         std::fill(values + floats(rows), values + floats(shape_.batch * shape_.pixels), 0.0F);
     }
@@ -182,8 +182,8 @@ private:
     float* buffers_ = nullptr;           ///< running mean, running variance
     std::vector<double> mean_;
     std::vector<double> inverse_deviation_;
-    std::vector<float> factors_;  ///< by channel, of the loops that go over the batch
-    double total_ = 1;            ///< values of a channel in the batch of the whole worker
+    std::vector<float> factors_;  ///< per channel, for the loops over the batch
+    double total_ = 1;            ///< values per channel in the batch of the whole worker
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace finch::backend::cpu {
 namespace {
 
-constexpr std::int64_t rows_of_slice = 64;  ///< fewer are not worth a thread
+constexpr std::int64_t rows_of_slice = 64;  ///< minimum rows per thread
 
 class ConcatenateOperation : public Operation {
 public:
@@ -32,7 +32,7 @@ public:
     [[nodiscard]] std::string implementation() const override { return "finch:loop"; }
 
 private:
-    /// Calls `work(row, its place in y)`.
+    /// Calls `work(row, offset of the row in y)` for each row.
     template <class Work>
     void for_rows(Work work) const {
         for_slices(shape_.rows, rows_of_slice, [&](std::size_t /*slice*/, std::int64_t begin, std::int64_t end) {

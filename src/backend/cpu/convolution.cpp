@@ -18,9 +18,10 @@ private:
 
 namespace {
 
-/// The plan that oneDNN puts first, or the second where that is known to be faster: below 32 channels its older kernel
-/// beats the one by small matrix products (135 against 158 µs for 10 → 10, 22 against 45 µs for 1 → 10, batch 16; in
-/// bfloat16 178 against 229 and 64 against 177, batch 32).
+/// Returns oneDNN's first implementation, or its second implementation if that is known to be faster. Below 32
+/// channels, oneDNN's older kernel is faster than its kernel that uses small matrix products. With batch 16 the times
+/// are 135 instead of 158 µs for 10 → 10 channels, and 22 instead of 45 µs for 1 → 10 channels. In bfloat16 (batch 32)
+/// the times are 178 instead of 229 µs and 64 instead of 177 µs.
 dnnl::convolution_forward::primitive_desc plan_forward(const Library& library, const ConvolutionShape& shape,
                                                        const dnnl::convolution_forward::desc& description) {
     using Plan = dnnl::convolution_forward::primitive_desc;
@@ -38,8 +39,9 @@ dnnl::convolution_forward::primitive_desc plan_forward(const Library& library, c
     return first;
 }
 
-/// The plan that oneDNN puts first, unless it is its kernel of 1 x 1 for a stride: of few channels that writes beyond
-/// its scratch (2.6, seen with AVX2), into other memory on one thread, into the other's sums on two.
+/// Returns oneDNN's first implementation, but skips its 1 x 1 kernel if the stride is above 1. With few channels, the 1
+/// x 1 kernel writes past the end of its scratch memory (oneDNN 2.6, seen with AVX2). With one thread the kernel
+/// overwrites other memory, with two threads the sums of the other thread.
 dnnl::convolution_backward_weights::primitive_desc plan_weights(
     const Library& library, const ConvolutionShape& shape, const dnnl::convolution_backward_weights::desc& description,
     const dnnl::convolution_forward::primitive_desc& hint) {
@@ -52,7 +54,8 @@ dnnl::convolution_backward_weights::primitive_desc plan_weights(
     return plan;
 }
 
-/// Depthwise convolutions take 1.3 times as long in bfloat16 as in float32 (bench_operations).
+/// True if the shape may be computed in bfloat16. Depthwise convolutions are excluded: they take 1.3 times as long in
+/// bfloat16 as in float32 (bench_operations).
 bool may_round(const ConvolutionShape& shape) {
     const bool is_depthwise = shape.groups > 1 && shape.groups == shape.channels_in;
     return shape.precision == Precision::bfloat16 && has_bfloat16() && !is_depthwise;
@@ -82,7 +85,7 @@ ConvolutionPlan::ConvolutionPlan(const Library& library, const ConvolutionShape&
     inputs = inputs_of(shape);
     outputs = outputs_of(shape);
     plan_passes(library, shape, may_round(shape));
-    // Of some shapes oneDNN has only its slowest kernels in bfloat16.
+    // For some shapes oneDNN's only bfloat16 kernels are its slowest ones.
     if (rounds && implementation.find("gemm") != std::string::npos) {
         plan_passes(library, shape, false);
     }
@@ -91,7 +94,8 @@ ConvolutionPlan::ConvolutionPlan(const Library& library, const ConvolutionShape&
 
 void ConvolutionPlan::plan_passes(const Library& library, const ConvolutionShape& shape, bool in_bfloat16) {
     using dnnl::memory;
-    // `auto` would pick oneDNN's Winograd from batch 64 on, which is slower here (bench_operations).
+    // `auto` would choose oneDNN's Winograd kernels for batches of 64 and more; they are slower here
+    // (bench_operations).
     constexpr auto direct = dnnl::algorithm::convolution_direct;
     const memory::dims strides{shape.stride, shape.stride};
     const memory::dims between{shape.dilation - 1, shape.dilation - 1};
@@ -104,7 +108,7 @@ void ConvolutionPlan::plan_passes(const Library& library, const ConvolutionShape
     const dnnl::convolution_forward::desc forward_desc(dnnl::prop_kind::forward_training, direct, read_x, free_weights,
                                                        bias, y, strides, between, before, after);
     const auto forward_plan = plan_forward(library, shape, forward_desc);
-    // The backward passes ask for a forward plan as a hint; it is one without the activation, as they see it.
+    // The backward plans need a forward plan as a hint. The hint has no activation, since the backward plans have none.
     const dnnl::convolution_forward::primitive_desc hint(forward_desc, library.engine);
     const auto weights_plan = plan_weights(
         library, shape, {direct, read_x, free_gradient, bias, read_grad_y, strides, between, before, after}, hint);

@@ -16,7 +16,8 @@ using namespace gradient;
 
 namespace {
 
-/// Bit k says whether place `first_place` + k of the window at output column j lies in the image and in the window.
+/// Returns a bit mask. Bit k is set if element `first_place` + k of the window at output column j is inside the window
+/// and inside the image.
 std::uint32_t places_inside(const ConvolutionShape& shape, std::int64_t j, std::int64_t first_place) {
     std::uint32_t bits = 0;
     for (std::int64_t k = 0; k < chunk; ++k) {
@@ -29,14 +30,14 @@ std::uint32_t places_inside(const ConvolutionShape& shape, std::int64_t j, std::
     return bits;
 }
 
-/// Whether rows are multiplied in pairs; of few rows that would be no gain.
+/// True if rows of this shape are multiplied in pairs. With few rows, pairs are not faster.
 bool takes_pairs(const ConvolutionShape& shape) {
     return shape.kernel == 3 && shape.stride == 1 && shape.height_out() >= 6;
 }
 
 }  // namespace
 
-/// A sample as pairs of rows.
+/// The combined pairs of rows of one sample, for F(3, 2).
 struct ConvolutionGradient::Pairs {
     explicit Pairs(const ConvolutionShape& shape)
         : x(static_cast<std::size_t>((shape.height_out() + 1) / 2 *
@@ -44,16 +45,16 @@ struct ConvolutionGradient::Pairs {
           grad_y(static_cast<std::size_t>((shape.height_out() + 1) / 2 * shape.width_out() * shape.channels_out)),
           zeros(static_cast<std::size_t>(
               std::max(shape.width * shape.channels_in, shape.width_out() * shape.channels_out))) {}
-    std::vector<float> x;  ///< with the padding at both sides
+    std::vector<float> x;  ///< including the padding on both sides
     std::vector<float> grad_y, zeros;
 };
 
-/// Rows of x and of the gradient of y that are multiplied.
+/// Rows of x and rows of the gradient of y that are multiplied with each other.
 struct ConvolutionGradient::Rows {
-    const float* x;  ///< the first window, from the padding on
+    const float* x;  ///< the first window, which begins in the padding
     const float* grad_y;
     std::int64_t count;
-    std::int64_t x_row, grad_row;  ///< floats from one to the next
+    std::int64_t x_row, grad_row;  ///< floats from one row to the next
     Coming* coming;
 };
 
@@ -61,8 +62,9 @@ bool ConvolutionGradient::suits(const ConvolutionShape& shape) noexcept {
     if (!may_use(dnnl::cpu_isa::avx512_core) || shape.groups > 1 || shape.dilation > 1) {
         return false;
     }
-    // Measured for 1 to 32 channels and kernels of 1, 2, 3 and 5: there it takes 0.2 to 0.9 of oneDNN's time. Pairs of
-    // long rows take less of it whatever the channels (bench_operations).
+    // The rule was measured for 1 to 32 channels and kernels of 1, 2, 3 and 5 (bench_operations). For the accepted
+    // shapes this kernel takes 0.2 to 0.9 of oneDNN's time. For pairs of long rows this kernel is faster than oneDNN
+    // with any number of output channels.
     const std::int64_t outputs_in_last_vector = shape.channels_out % lanes;
     const bool outputs_leave_lanes_idle = outputs_in_last_vector >= 1 && outputs_in_last_vector <= 11;
     return shape.kernel == 1 || (outputs_leave_lanes_idle && shape.kernel * shape.channels_in > 5) ||
@@ -76,7 +78,7 @@ ConvolutionGradient::ConvolutionGradient(const ConvolutionShape& shape)
       chunks_((shape.kernel * shape.channels_in + chunk - 1) / chunk),
       blocks_((shape.channels_out + static_cast<std::int64_t>(outputs_together) - 1) /
               static_cast<std::int64_t>(outputs_together)) {
-    // Pairs of rows are copied with the padding of their sides, so that all of a window is inside.
+    // Pairs of rows are copied together with the padding at their sides, so that every window is inside the copy.
     ConvolutionShape seen = shape;
     if (pairs_rows_) {
         seen.width += shape.padding_before + shape.padding_after;
@@ -91,7 +93,7 @@ ConvolutionGradient::ConvolutionGradient(const ConvolutionShape& shape)
     sums_ = sums_of_weights_ + shape.channels_out;
 }
 
-/// Adds the products of one row of the kernel.
+/// Adds the products that belong to one row of the convolution kernel.
 void ConvolutionGradient::add_row(const Rows& rows, std::int64_t kernel_row, float* sums) const {
     const std::int64_t stride = chunks_ * chunk;
     for (std::int64_t c = 0; c < chunks_; ++c) {
@@ -121,7 +123,7 @@ void ConvolutionGradient::add_sample(const float* x, const float* grad_y, float*
     const std::int64_t x_row = shape_.width * shape_.channels_in;
     const std::int64_t grad_row = shape_.width_out() * shape_.channels_out;
     for (std::int64_t a = 0; a < shape_.kernel; ++a) {
-        // The rows of y for which that row of the kernel lies in the image.
+        // The rows of y for which row `a` of the kernel is inside the image.
         const std::int64_t above = shape_.padding_before - a;
         const std::int64_t first = above > 0 ? (above + shape_.stride - 1) / shape_.stride : 0;
         const std::int64_t behind =
@@ -136,7 +138,8 @@ void ConvolutionGradient::add_sample(const float* x, const float* grad_y, float*
     }
 }
 
-/// F(3, 2) over the rows: of two rows of y and the four of x that they see, four rows of products in place of six.
+/// Adds the products of a sample by Winograd's F(3, 2) over the rows. Two rows of y and the four rows of x that they
+/// depend on need four rows of products instead of six.
 void ConvolutionGradient::add_sample_by_pairs(const float* x, const float* grad_y, float* sums, Coming& coming,
                                               Pairs& pairs) const {
     const std::int64_t row = shape_.width * shape_.channels_in;
@@ -195,7 +198,8 @@ void ConvolutionGradient::run(const float* x, const float* y, float* grad_y, flo
             const float* const sample = x + n * x_size;
             float* const grad = grad_y + n * y_size;
             float* const own = sums.data() + slice * sums_;
-            // While the sample is in the cache; the gradient of x reads what this leaves behind.
+            // The derivative is applied while the sample is in the cache. The gradient of x is later computed from the
+            // new values of grad_y.
             apply_derivative(shape_.activation, y + n * y_size, grad, static_cast<std::size_t>(y_size));
             Coming coming{Ahead(sample + x_size, x_size, rows), Ahead(y + (n + 1) * y_size, y_size, rows),
                           Ahead(grad + y_size, y_size, rows)};

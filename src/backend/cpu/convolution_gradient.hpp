@@ -11,24 +11,26 @@
 
 namespace finch::backend::cpu {
 
-/// The gradients of a convolution's parameters on AVX-512, for layers of few channels.
+/// The gradients of a convolution's parameters on AVX-512, for layers with few channels.
 ///
-/// oneDNN lays output channels along its vectors, so that 10 of 16 places work. Here a vector holds what one row of the
-/// kernel sees of x: kernel · channels_in values that lie together in NHWC (30 of 32 places for 3 · 10). The gradients
-/// of y are broadcast to them, and a block of outputs keeps its sums in registers over a whole sample.
-/// With a kernel of 3 × 3 and a stride of 1 the rows go in pairs, F(3, 2) along the columns (arXiv 1509.09308): the
-/// four rows of x that two rows of y see, and those two, are combined so that four rows of products do in place of six.
+/// The vectors of oneDNN hold output channels, so with 10 channels only 10 of 16 lanes work. In this class a vector
+/// holds the values of x under one row of the kernel. These kernel · channels_in values are contiguous in NHWC (30 of
+/// 32 lanes for 3 · 10). The values are multiplied with broadcast gradients of y. A block of outputs keeps its sums in
+/// registers over a whole sample.
+/// For a 3 × 3 kernel with stride 1, rows are processed in pairs by F(3, 2) along the columns (arXiv 1509.09308). Two
+/// rows of the gradient of y and the four matching rows of x are combined. Four rows of products then suffice instead
+/// of six.
 class ConvolutionGradient {
 public:
-    /// Whether this processor can do it, and does it faster than oneDNN for such a shape. What oneDNN's own
-    /// DNNL_MAX_CPU_ISA forbids is not done here either.
+    /// True if Finch's kernel runs on this processor and is faster than oneDNN's kernel for this shape. The environment
+    /// variable DNNL_MAX_CPU_ISA also limits Finch's own kernels.
     [[nodiscard]] static bool suits(const ConvolutionShape& shape) noexcept;
 
     explicit ConvolutionGradient(const ConvolutionShape& shape);
 
-    /// `grad_y`, the gradient behind the activation, becomes that before it; `grad_parameters` (canonical) is written.
-    /// While a sample is treated the next one is fetched. Samples are dealt out to the threads in a fixed way, and
-    /// their sums are added in a fixed order.
+    /// Replaces `grad_y`, the gradient after the activation, with the gradient before the activation. Writes
+    /// `grad_parameters` (canonical order). While one sample is processed, the next one is prefetched. The assignment
+    /// of samples to threads and the order of the sums are fixed.
     void run(const float* x, const float* y, float* grad_y, float* grad_parameters) const;
 
 private:
@@ -43,12 +45,12 @@ private:
 
     ConvolutionShape shape_;
     bool pairs_rows_ = false;
-    std::int64_t kernel_rows_ = 1;       ///< or the rows of products that stand for them
-    std::int64_t chunks_ = 1;            ///< of 32 floats, that a window (one row of the kernel) takes
-    std::int64_t blocks_ = 1;            ///< of output channels
-    std::vector<std::uint32_t> inside_;  ///< (chunks, width_out): which places of the window lie inside the image
+    std::int64_t kernel_rows_ = 1;       ///< or the rows of products that replace them
+    std::int64_t chunks_ = 1;            ///< chunks of 32 floats in a window (one row of the kernel)
+    std::int64_t blocks_ = 1;            ///< blocks of output channels
+    std::vector<std::uint32_t> inside_;  ///< (chunks, width_out): bits of the window elements inside the image
     std::int64_t sums_of_weights_ = 0;   ///< floats: kernel rows · channels_out · chunks · 32
-    std::int64_t sums_ = 0;              ///< with those of the bias behind
+    std::int64_t sums_ = 0;              ///< sums_of_weights_ plus the sums of the bias
 };
 
 }  // namespace finch::backend::cpu

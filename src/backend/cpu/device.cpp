@@ -24,14 +24,14 @@ namespace {
 
 constexpr std::size_t alignment = 64;  ///< bytes: a cache line, and oneDNN's widest vector
 
-/// Denormal numbers make some passes nine times slower, and are nothing a training could need.
+/// Enables flush-to-zero. Denormal numbers make some passes nine times slower, and training does not need them.
 void flush_denormals_to_zero() {
 #if defined(__SSE2__)
     _mm_setcsr(_mm_getcsr() | 0x8040U);  // flush to zero, denormals are zero
 #endif
 }
 
-/// What all streams share.
+/// State that all streams of a CPU device share.
 struct Shared {
     cpu::Library library;
     cpu::Plans plans;

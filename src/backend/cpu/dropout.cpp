@@ -9,7 +9,7 @@
 namespace finch::backend::cpu {
 namespace {
 
-/// y = x times its factors, one sample of `features`.
+/// Multiplies one sample x of `features` values by its dropout factors.
 FINCH_VECTORISED void drop(const DropoutMask& of, std::int64_t place, const float* __restrict x, float* __restrict y,
                            std::int64_t features) {
     const DropoutMask mask = of;

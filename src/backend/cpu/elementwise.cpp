@@ -34,9 +34,9 @@ FINCH_VECTORISED void relu(const float* x, float* y, std::size_t count) {
     }
 }
 
-/// exp(x) = power · (1 + rest), where rest is exp(r) − 1 of the r in [−ln 2 / 2, ln 2 / 2] that whole powers of 2
-/// leave: x = n ln 2 + r, power = 2ⁿ. |x| ≤ 87; of what is no number `rest` is none. No branches and no calls, so
-/// that loops of it are vectorised; 1 unit of the last place.
+/// The factors of exp(x) = power · (1 + rest). With x = n ln 2 + r and r in [−ln 2 / 2, ln 2 / 2], power is 2ⁿ and rest
+/// is exp(r) − 1. The result is valid for |x| ≤ 87. If x is NaN, `rest` is NaN. The code has no branches and no calls,
+/// so that loops over it are vectorised. The error is 1 unit in the last place.
 struct Exponential {
     float power;
     float rest;
@@ -45,19 +45,19 @@ inline Exponential exponential(float x) {
     constexpr float per_ln2 = 1.44269504F;
     constexpr float ln2_high = 0.693359375F;  // 9 bits, so that n · ln2_high is exact
     constexpr float ln2_low = -2.12194440e-4F;
-    constexpr float rounds = 12582912.0F;  // 1.5 · 2²³: what is added to it is rounded to whole numbers
+    constexpr float rounds = 12582912.0F;  // 1.5 · 2²³: adding it rounds a number to an integer
     constexpr std::int32_t exponent_bias = 127;
     constexpr int fraction_bits = 23;
     const float shifted = x * per_ln2 + rounds;
     const float n = shifted - rounds;
     const float r = (x - n * ln2_high) - n * ln2_low;
     const std::int32_t whole = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(rounds);
-    // Taylor's series: the term after the last is below 5e-9.
+    // Taylor series: the first omitted term is below 5e-9.
     const float tail = 1.0F / 2 + r * (1.0F / 6 + r * (1.0F / 24 + r * (1.0F / 120 + r * (1.0F / 720 + r / 5040))));
     return {std::bit_cast<float>((whole + exponent_bias) << fraction_bits), r + r * r * tail};
 }
 
-/// `x` in [low, high]; what is no number stays so.
+/// Returns `x` limited to [low, high], or NaN if `x` is NaN.
 inline float clamped(float x, float low, float high) {
     const float above = x < low ? low : x;
     return above > high ? high : above;
@@ -70,7 +70,7 @@ FINCH_VECTORISED void sigmoid(const float* x, float* y, std::size_t count) {
     }
 }
 
-/// (exp(2x) − 1) / (exp(2x) + 1), whose numerator loses nothing if x is small.
+/// Computes (exp(2x) − 1) / (exp(2x) + 1). The numerator keeps full precision if x is small.
 FINCH_VECTORISED void hyperbolic_tangent(const float* x, float* y, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         const Exponential e = exponential(clamped(2.0F * x[i], -20.0F, 20.0F));

@@ -5,20 +5,22 @@
 #include <cstddef>
 #include <memory>
 
-// What needs no oneDNN and goes from number to number.
+// Elementwise loops that do not use oneDNN.
 namespace finch::backend::cpu {
 
-/// An activation by itself whose derivative is taken at its output.
+/// Returns an activation as a separate operation. The activation's derivative must be a function of its output.
 [[nodiscard]] std::unique_ptr<Operation> make_activation_loop(const ActivationShape& shape);
 
-/// y = f(x), `count` floats; y may be x. Neither of these two takes an activation that needs its input.
+/// Computes y = f(x) for `count` floats; y may be x. apply_activation() and apply_derivative() do not accept an
+/// activation that needs its input.
 void apply_activation(Activation activation, const float* x, float* y, std::size_t count);
-/// grad_y becomes the gradient before the activation, given y after it. In place; `count` floats.
+/// Replaces grad_y with the gradient before the activation. `y` is the activation's output. `y` and `grad_y` have
+/// `count` floats.
 void apply_derivative(Activation activation, const float* y, float* grad_y, std::size_t count);
-/// `to` += `from`.
+/// Adds `from` to `to`.
 void accumulate(const float* from, float* to, std::size_t count);
 
-/// `grads` times `inverse`; whether they were all finite.
+/// Multiplies `grads` by `inverse`. Returns true if all gradients were finite.
 [[nodiscard]] bool unscale(float* grads, float inverse, std::size_t count);
 void clip_norm(float* grads, std::size_t count, double most);
 void optimizer_step(const Optimizer& optimizer, const OptimizerScalars& scalars, float* parameters, const float* grads,

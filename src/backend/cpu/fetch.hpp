@@ -4,21 +4,21 @@
 
 namespace finch::backend::cpu {
 
-/// Memory that will be needed, asked for a few lines at a time while something else is computed.
+/// A memory range that is prefetched a few cache lines at a time while other work is computed.
 struct Ahead {
     const float* next = nullptr;
-    std::int64_t lines = 0;  ///< each time
+    std::int64_t lines = 0;  ///< per fetch()
 
     static constexpr std::int64_t line = 16;  ///< floats
 
     Ahead() = default;
-    /// So much each time that `count` floats from `begin` on take `times` times.
+    /// Chooses `lines` such that `times` calls of fetch() prefetch `count` floats from `begin` on.
     Ahead(const float* begin, std::int64_t count, std::int64_t times)
         : next(begin), lines((count / line + times - 1) / times) {}
 };
 
-/// Inline, since a function that only asks for memory is one without effect to the compiler, which leaves its calls
-/// out.
+/// Prefetches the next lines of `ahead`. The function must be inline: to the compiler, a function that only prefetches
+/// has no effect, so the compiler would remove the calls.
 template <int for_writing = 0>
 __attribute__((always_inline)) inline void fetch(Ahead& ahead) {
     for (std::int64_t k = 0; k < ahead.lines; ++k) {

@@ -10,31 +10,31 @@
 #include <immintrin.h>
 #include <utility>
 
-/// The vector loops of ConvolutionGradient, on AVX-512: what one row of the kernel sees of x lies along the vectors.
+/// The AVX-512 loops of ConvolutionGradient. A vector holds the values of x under one row of the kernel.
 namespace finch::backend::cpu::gradient {
 
 constexpr std::int64_t lanes = 16;            ///< floats of a vector
-constexpr std::int64_t chunk = 2 * lanes;     ///< floats of a window that are treated together
-constexpr std::size_t outputs_together = 12;  ///< two sums each, so that all stay in the 32 registers
+constexpr std::int64_t chunk = 2 * lanes;     ///< floats of a window that are processed together
+constexpr std::size_t outputs_together = 12;  ///< with two sums each, all sums fit in the 32 registers
 
-/// The next sample: x, y and the gradient of y.
+/// The next sample, which is prefetched: x, y and the gradient of y.
 using Coming = std::array<Ahead, 3>;
 
-/// One pass over a sample: one row of the kernel, one chunk of its window, one block of outputs.
+/// The arguments of one pass over a sample for one row of the kernel, one chunk of its window and one block of outputs.
 struct Pass {
-    const float* x;               ///< where the chunk begins in the first window
-    const float* grad_y;          ///< the first pixel's, from the block's first output on
-    const std::uint32_t* inside;  ///< (columns) places of the chunk inside the image
-    std::int64_t rows, columns;   ///< of pixels that are added up
-    std::int64_t x_row, x_step;   ///< floats from one row, and pixel, to the next
+    const float* x;               ///< start of the chunk in the first window
+    const float* grad_y;          ///< gradients of the first pixel, from the block's first output on
+    const std::uint32_t* inside;  ///< (columns): bits of the chunk's elements inside the image
+    std::int64_t rows, columns;   ///< of pixels that are summed
+    std::int64_t x_row, x_step;   ///< floats from one row, or one pixel, to the next
     std::int64_t grad_row, grad_step;
-    float* sums;  ///< (outputs, `stride_of_sums`): what the pass adds to
+    float* sums;  ///< (outputs, `stride_of_sums`): the pass adds to these
     std::int64_t stride_of_sums;
-    Coming* coming;  ///< fetched row by row
+    Coming* coming;  ///< prefetched row by row
 };
 
-/// Adds grad_y[output] · x[place of the window], over all pixels of the sample. Every loop over `sums` is unrolled, or
-/// they would not stay in registers.
+/// Adds grad_y[output] · x[window element] over all pixels of the sample. Every loop over `sums` is unrolled; otherwise
+/// the sums would not stay in registers.
 template <std::size_t outputs, std::size_t vectors>
 __attribute__((target("avx512f"))) void add_products(const Pass& pass) {
     __m512 sums[outputs * vectors];
@@ -70,7 +70,7 @@ __attribute__((target("avx512f"))) void add_products(const Pass& pass) {
 
 using AddProducts = void (*)(const Pass&);
 
-/// add_products for 1 … outputs_together outputs.
+/// Returns the instances of add_products() for 1 to `outputs_together` outputs.
 template <std::size_t vectors, std::size_t... less_one>
 constexpr std::array<AddProducts, sizeof...(less_one)> variants(std::index_sequence<less_one...>) {
     return {&add_products<less_one + 1, vectors>...};
@@ -81,7 +81,7 @@ constexpr auto two_vectors = variants<2>(std::make_index_sequence<outputs_togeth
 /// Adds the gradients of all pixels to `sums` (channels).
 __attribute__((target("avx512f"))) void add_pixels(const float* grad_y, std::int64_t pixels, std::int64_t channels,
                                                    float* sums) {
-    constexpr std::size_t chains = 4;  // so that an addition need not wait for the one before
+    constexpr std::size_t chains = 4;  // so that an addition need not wait for the previous one
     for (std::int64_t c = 0; c < channels; c += lanes) {
         const auto mask = static_cast<__mmask16>(channels - c >= lanes ? 0xFFFF : (1 << (channels - c)) - 1);
         __m512 partial[chains] = {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps()};
@@ -97,7 +97,7 @@ __attribute__((target("avx512f"))) void add_pixels(const float* grad_y, std::int
     }
 }
 
-/// to = a + sign · b
+/// Computes to = a + sign · b.
 __attribute__((target("avx512f"))) void combine(const float* a, const float* b, float sign, float* to,
                                                 std::int64_t count) {
     const __m512 factor = _mm512_set1_ps(sign);

@@ -14,7 +14,8 @@ struct Moments {
     double inverse_deviation = 0;
 };
 
-/// Eight sums that are added at the end: vectors of doubles whose order does not depend on the instruction set.
+/// The number of partial sums in double. The partial sums are vectorised, and their order does not depend on the
+/// instruction set.
 constexpr std::int64_t lanes = 8;
 
 [[nodiscard]] double total(const double (&sums)[lanes]) {
@@ -51,7 +52,7 @@ FINCH_VECTORISED Moments moments_of(const float* __restrict x, std::int64_t coun
     return {mean, 1.0 / std::sqrt(total(squares) / static_cast<double>(count) + epsilon)};
 }
 
-/// y = (x − mean) · inverse_deviation · weight + bias, one sample.
+/// Computes y = (x − mean) · inverse_deviation · weight + bias for one sample.
 FINCH_VECTORISED void normalise(const float* __restrict x, const Moments& moments, const float* __restrict weight,
                                 const float* __restrict bias, float* __restrict y, std::int64_t pixels,
                                 std::int64_t channels) {
@@ -64,7 +65,7 @@ FINCH_VECTORISED void normalise(const float* __restrict x, const Moments& moment
     }
 }
 
-/// sums[c] += Σ grad · normalised x, sums[channels + c] += Σ grad, over the pixels of one sample.
+/// Adds over the pixels of one sample: sums[c] += Σ grad · normalised x, sums[channels + c] += Σ grad.
 FINCH_VECTORISED void add_parameter_sums(const float* __restrict x, const float* __restrict grad_y,
                                          const Moments& moments, double* __restrict sums, std::int64_t pixels,
                                          std::int64_t channels) {
@@ -80,8 +81,8 @@ FINCH_VECTORISED void add_parameter_sums(const float* __restrict x, const float*
     }
 }
 
-/// grad_x = (grad · weight − mean of that − normalised x · mean of its product with that) · inverse_deviation, where
-/// `sums` are those of this sample alone, as add_parameter_sums() gives them.
+/// Computes grad_x = (g − mean of g − normalised x · mean of (g · normalised x)) · inverse_deviation, where g = grad ·
+/// weight. `sums` are the sums of add_parameter_sums() over this sample only.
 FINCH_VECTORISED void add_input_gradient(const float* __restrict x, const float* __restrict grad_y,
                                          const Moments& moments, const float* __restrict weight,
                                          const double* __restrict sums, float* __restrict grad_x, std::int64_t pixels,
@@ -152,7 +153,7 @@ private:
     [[nodiscard]] std::int64_t at(std::int64_t sample) const { return sample * shape_.pixels * shape_.channels; }
 
     LayerNormShape shape_;
-    std::vector<Moments> moments_;  ///< of each sample of the last forward
+    std::vector<Moments> moments_;  ///< of each sample in the last forward()
     const float* parameters_ = nullptr;
 };
 

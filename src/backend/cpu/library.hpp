@@ -10,13 +10,14 @@
 #include <string>
 #include <unordered_map>
 
-/// oneDNN as Finch uses it: version 2 of its C++ interface, which version 3 changed, is spoken in this folder alone.
+/// The only use of oneDNN is in this folder. The code uses version 2 of oneDNN's C++ interface, which version 3
+/// changed.
 namespace finch::backend::cpu {
 
 using Tag = dnnl::memory::format_tag;
 
-/// What `work` returns. oneDNN's own error for a lack of memory becomes std::bad_alloc: everything that calls oneDNN
-/// goes through here.
+/// Returns the result of `work`. Converts oneDNN's out-of-memory error to std::bad_alloc. All calls of oneDNN go
+/// through this function.
 template <class Work>
 auto call(Work&& work) {
     try {
@@ -29,32 +30,32 @@ auto call(Work&& work) {
     }
 }
 
-/// The engine and the stream that everything runs on.
+/// The oneDNN engine and stream of all operations.
 struct Library {
     dnnl::engine engine{dnnl::engine::kind::cpu, 0};
     dnnl::stream stream{engine};
 };
 
-/// Whether this processor has these instructions, and oneDNN's own DNNL_MAX_CPU_ISA does not forbid them.
+/// True if this processor has these instructions and the environment variable DNNL_MAX_CPU_ISA allows them.
 [[nodiscard]] bool may_use(dnnl::cpu_isa instructions) noexcept;
 
 [[nodiscard]] dnnl::memory::desc floats(const dnnl::memory::dims& shape, Tag layout);
-/// The same tensor in the same layout, of numbers of bfloat16.
+/// Returns a description of the same tensor in the same layout, with bfloat16 numbers.
 [[nodiscard]] dnnl::memory::desc rounded(const dnnl::memory::desc& floats);
 
-/// Memory that lies at `data`, which must outlive its use.
+/// Returns a memory object for the memory at `data`, which must outlive the object.
 [[nodiscard]] dnnl::memory at(const Library& library, const dnnl::memory::desc& layout, const void* data);
 
-/// Memory of oneDNN's own, zeroed: blocked layouts have padding, which must not hold what was there before.
+/// Allocates zeroed oneDNN memory. Blocked layouts have padding, which must not contain old data.
 [[nodiscard]] dnnl::memory zeroed(const Library& library, const dnnl::memory::desc& layout);
 
 void execute(const Library& library, const dnnl::primitive& primitive,
              const std::unordered_map<int, dnnl::memory>& arguments);
 
-/// A fused activation behind an operation.
+/// Returns oneDNN attributes that fuse an activation into an operation.
 [[nodiscard]] dnnl::primitive_attr with(Activation activation);
 
-/// Copies between two layouts of one tensor; made once, run often.
+/// A copy between two layouts of one tensor. Made once, run often.
 class Reorder {
 public:
     Reorder(const Library& library, const dnnl::memory::desc& from, const dnnl::memory::desc& to);
@@ -64,13 +65,13 @@ private:
     dnnl::reorder reorder_;
 };
 
-/// Memory that the operations of a device share, which run one after the other: what one leaves in it is gone with the
-/// next.
+/// Memory that the operations of a device share. The operations run one after another, and each one overwrites the data
+/// of the previous one.
 class Scratch {
 public:
     /// Throws std::bad_alloc.
     void reserve(const Library& library, std::size_t bytes);
-    /// Null if nothing was reserved.
+    /// Returns null if nothing was reserved.
     [[nodiscard]] std::byte* data() const {
         return bytes_ > 0 ? static_cast<std::byte*>(memory_.get_data_handle()) : nullptr;
     }
@@ -80,7 +81,7 @@ private:
     std::size_t bytes_ = 0;
 };
 
-/// Plans by shape, made once and shared by all operations of that shape.
+/// Plans by shape. Each plan is made once and shared by all operations of its shape.
 template <class Shape, class Plan>
 class PlanCache {
 public:

@@ -10,7 +10,8 @@ struct LinearPlan : WeightedPlan {
 
 namespace {
 
-/// With fewer units bfloat16 takes longer than float32: 1.3 times with 10 (bench_operations).
+/// True if the shape is computed in bfloat16. With fewer than 32 units bfloat16 is slower than float32: it takes 1.3
+/// times as long with 10 units (bench_operations).
 bool may_round(const LinearShape& shape) {
     return shape.precision == Precision::bfloat16 && has_bfloat16() && shape.units >= 32;
 }
@@ -24,8 +25,8 @@ std::size_t outputs_of(const LinearShape& shape) {
 
 }  // namespace
 
-// Over an image, oneDNN reads x as it lies (NHWC) and takes the weights as (units, C, H, W): the order of the canonical
-// columns. Packing them is thus the whole of `flatten`.
+// For an image, oneDNN reads x in its NHWC layout and takes the weights as (units, C, H, W), the order of the canonical
+// columns. Packing the weights therefore replaces a `flatten` of x.
 LinearPlan::LinearPlan(const Library& library, const LinearShape& shape) {
     const bool image = shape.height * shape.width > 1;
     const dnnl::memory::dims x_shape = image

@@ -7,7 +7,7 @@
 namespace finch::backend::cpu {
 namespace {
 
-/// `mean` (channels) of one sample of `pixels`.
+/// Computes the `mean` (channels) of one sample of `pixels`.
 FINCH_VECTORISED void find_mean(const float* __restrict x, float* __restrict mean, std::int64_t pixels,
                                 std::int64_t channels) {
     std::fill(mean, mean + channels, 0.0F);
@@ -50,7 +50,7 @@ public:
     [[nodiscard]] std::string implementation() const override { return "finch:loop"; }
 
 private:
-    /// Calls `work(place in x, place in y)`.
+    /// Calls `work(offset in x, offset in y)` for each sample.
     template <class Work>
     void for_samples(Work work) const {
         for_slices(shape_.batch, 1, [&](std::size_t /*slice*/, std::int64_t begin, std::int64_t end) {

@@ -6,7 +6,8 @@
 
 namespace finch::backend::cpu {
 
-/// What a shape needs of oneDNN: primitives, layouts and the copies between them. Shared; holds no parameters.
+/// Plans: the oneDNN primitives, layouts and reorders of a shape. Operations share the plans. The plans hold no
+/// parameters.
 struct ConvolutionPlan;
 struct LinearPlan;
 struct PoolingPlan;
@@ -17,14 +18,14 @@ struct Plans {
     PlanCache<LinearShape, LinearPlan> linears;
     PlanCache<PoolingShape, PoolingPlan> poolings;
     PlanCache<ActivationShape, ActivationPlan> activations;
-    Scratch scratch;  ///< of all their operations
+    Scratch scratch;  ///< shared by all operations
 };
 
-/// The operation of a shape; each file of this folder that implements one specialises it.
+/// Makes the operation of a shape. Each file of this folder that implements a shape specialises this template.
 template <class Shape>
 [[nodiscard]] std::unique_ptr<Operation> make(const Library& library, Plans& plans, const Shape& shape);
 
-/// Bytes that it takes of the scratch memory, at most.
+/// Returns the maximum number of scratch bytes that an operation of this shape uses.
 template <class Shape>
 [[nodiscard]] std::int64_t scratch_bytes(const Shape& /*shape*/) {
     return 0;

@@ -25,7 +25,7 @@ FINCH_VECTORISED void update(const OptimizerScalars& numbers, float* __restrict 
     }
 }
 
-/// Eight sums that are added at the end: the same order whatever the instruction set.
+/// The number of partial sums. The order of the partial sums does not depend on the instruction set.
 constexpr std::size_t lanes = 8;
 
 FINCH_VECTORISED double sum_of_squares(const float* __restrict values, std::size_t count) {
@@ -50,7 +50,7 @@ FINCH_VECTORISED void scale(float* values, float factor, std::size_t count) {
 }
 
 FINCH_VECTORISED bool scale_and_look(float* values, float factor, std::size_t count) {
-    constexpr std::uint32_t exponent = 0x7f800000U;  // all of it is set where a number is not finite
+    constexpr std::uint32_t exponent = 0x7f800000U;  // all set if a number is not finite
     std::uint32_t found = 0;
     for (std::size_t i = 0; i < count; ++i) {
         found |= (std::bit_cast<std::uint32_t>(values[i]) & exponent) == exponent ? 1U : 0U;

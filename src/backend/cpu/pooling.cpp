@@ -33,7 +33,8 @@ PoolingPlan::PoolingPlan(const Library& library, const PoolingShape& shape)
     const dnnl::memory::dims strides{shape.stride, shape.stride};
     const dnnl::memory::dims kernel{shape.kernel, shape.kernel};
     const dnnl::memory::dims before{shape.padding, shape.padding};
-    // Behind, only as much as the windows reach: what is left over is not looked at.
+    // The padding at the end extends only as far as the windows reach. Input pixels beyond the last window are not
+    // read.
     const auto behind = [&](std::int64_t out, std::int64_t in) {
         return (out - 1) * shape.stride + shape.kernel - in - shape.padding;
     };
@@ -72,7 +73,7 @@ public:
 private:
     const Library& library_;
     std::shared_ptr<const PoolingPlan> plan_;
-    dnnl::memory workspace_;  ///< which input was the largest; empty for averages
+    dnnl::memory workspace_;  ///< index of each maximum; empty for averages
 };
 
 }  // namespace

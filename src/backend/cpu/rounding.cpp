@@ -16,7 +16,7 @@ namespace finch::backend::cpu {
 #if defined(__x86_64__)
 namespace {
 
-constexpr std::int64_t least = 1 << 15;  ///< numbers that are worth a thread
+constexpr std::int64_t least = 1 << 15;  ///< minimum count of numbers per thread
 
 __attribute__((target("avx512f,avx512bw,avx512bf16"))) void round(const float* from, Bfloat16* to, std::size_t count) {
     constexpr std::size_t at_once = 32;
@@ -46,7 +46,7 @@ void round_to_bfloat16(const float* from, Bfloat16* to, std::size_t count) {
 }
 
 void round_derivative(Activation activation, const float* y, const float* grad_y, Bfloat16* to, std::size_t count) {
-    constexpr std::int64_t block = 2048;  // stays in the nearest cache
+    constexpr std::int64_t block = 2048;  // fits in the nearest cache
     for_slices(static_cast<std::int64_t>(count), least, [&](std::size_t, std::int64_t begin, std::int64_t end) {
         alignas(64) std::array<float, block> before;
         for (std::int64_t at = begin; at < end; at += block) {

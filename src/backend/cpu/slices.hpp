@@ -8,12 +8,12 @@
 
 namespace finch::backend::cpu {
 
-/// How many threads share `items`, each of which gets `least` or more.
+/// Returns the number of threads that share `items`. With several threads, each gets at least `least` items.
 [[nodiscard]] inline std::int64_t slice_count(std::int64_t items, std::int64_t least) {
     return std::clamp<std::int64_t>(items / least, 1, omp_get_max_threads());
 }
 
-/// Calls `work(slice, begin, end)` for the items of each thread.
+/// Calls `work(slice, begin, end)` in each thread with the range of the thread's items.
 template <class Work>
 void for_slices(std::int64_t items, std::int64_t least, Work work) {
     const std::int64_t slices = slice_count(items, least);
@@ -23,7 +23,8 @@ void for_slices(std::int64_t items, std::int64_t least, Work work) {
     }
 }
 
-/// `size` sums over all items, to which `add(begin, end, sums)` adds those of some: slices in a fixed order.
+/// Returns `size` sums over all items. `add(begin, end, sums)` must add the items of a range to `sums`. The sums of the
+/// ranges are then added in a fixed order.
 template <class Add>
 [[nodiscard]] std::vector<double> sum_slices(std::int64_t items, std::int64_t least, std::size_t size, Add add) {
     std::vector<double> partial(static_cast<std::size_t>(slice_count(items, least)) * size);

@@ -8,7 +8,7 @@
 namespace finch::backend::cpu {
 namespace {
 
-/// log Σ exp(row), relative to the largest entry so that nothing overflows.
+/// Returns log Σ exp(row), computed relative to the largest entry so that nothing overflows.
 double log_sum_exp(std::span<const float> row, float largest) {
     double sum = 0;
     for (const float logit : row) {
@@ -17,7 +17,7 @@ double log_sum_exp(std::span<const float> row, float largest) {
     return largest + std::log(sum);
 }
 
-/// Adds one sample to `sums`; `grad`, where it is not null, becomes its gradient.
+/// Adds the loss of a sample with a label to `sums`. Writes the sample's gradient to `grad` unless `grad` is null.
 void add_label(std::span<const float> row, std::size_t label, std::span<const float> weights,
                const StepScalars& scalars, float* grad, LossSums& sums) {
     const auto largest = std::max_element(row.begin(), row.end());
@@ -25,7 +25,7 @@ void add_label(std::span<const float> row, std::size_t label, std::span<const fl
     const auto smoothing = static_cast<double>(scalars.label_smoothing);
     const double spread = smoothing / static_cast<double>(row.size());
     const auto weight = [&](std::size_t c) { return weights.empty() ? 1.0 : static_cast<double>(weights[c]); };
-    // The loss is Σ target · (total − logit); without weights the targets' sum is 1.
+    // The loss is Σ target · (total − logit). Without class weights the sum of the targets is 1.
     double all = weights.empty() ? 1 : (1 - smoothing) * weight(label);
     double loss = -(1 - smoothing) * weight(label) * static_cast<double>(row[label]);
     for (std::size_t c = 0; smoothing > 0 && c < row.size(); ++c) {
@@ -42,7 +42,7 @@ void add_label(std::span<const float> row, std::size_t label, std::span<const fl
     }
 }
 
-/// The same for a sample with a target.
+/// Like add_label(), but for a sample with a regression target.
 void add_target(std::span<const float> row, const float* target, Regression kind, const StepScalars& scalars,
                 float* grad, LossSums& sums) {
     const double share = 1 / static_cast<double>(row.size());
@@ -121,7 +121,7 @@ void CpuStepContext::load_pixels(float* out) const {
     }
 }
 
-/// Of the row of the present batch that has the image `index`.
+/// Returns the bytes of image `index`, which is in row `row` of the current batch.
 const std::uint8_t* CpuStepContext::image_bytes(std::size_t row, std::int64_t index) const {
     const std::size_t size = images_.bytes_per_image();
     return loader_ ? brought_.data() + row * size
@@ -152,7 +152,8 @@ void CpuStepContext::load_distorted(const Pixel* image, std::int64_t place, floa
     }
 }
 
-/// Calls add_sample(row of the batch, sample, its gradient or null) for all that are no padding, whose gradient is 0.
+/// Calls add_sample(row of the batch, sample, gradient of the sample or null) for all samples that are not padding.
+/// Sets the gradient of padding to 0.
 template <class AddSample>
 void CpuStepContext::each_sample(std::int64_t columns, float* grad, AddSample add_sample) {
     const auto width = static_cast<std::size_t>(columns);

@@ -9,7 +9,7 @@
 
 namespace finch::backend::cpu {
 
-/// Reads images where they lie in host memory, or as a loader brings them.
+/// A StepContext that reads images directly from host memory, or from the buffers of a loader.
 class CpuStepContext : public StepContext {
 public:
     /// Throws std::bad_alloc.
@@ -24,9 +24,9 @@ public:
     void next_step() { steps_.at(begun_++).grad_scale *= scale_.scale; }
     [[nodiscard]] LossScale loss_scale() const override { return scale_; }
     void set_loss_scale(const LossScale& scale) override { scale_ = scale; }
-    /// Whether the present step changes nothing.
+    /// True if the current step is skipped. A skipped step changes nothing.
     [[nodiscard]] bool skips() const { return scale_.skips != 0; }
-    /// The present step's gradients are unscaled: LossScale::decide().
+    /// Calls LossScale::decide() for the current step. The step's gradients must already be unscaled.
     void decide(bool all_finite) {
         StepScalars& present = steps_.at(begun_ - 1);
         scale_.decide(all_finite, present.optimizer, present.average_share);
@@ -35,9 +35,10 @@ public:
     void load_batch(float* out);
     void softmax_cross_entropy(const float* logits, std::int64_t classes, float* grad);
     void regression_loss(Regression kind, const float* predictions, std::int64_t outputs, float* grad);
-    /// Of the present step.
+    /// Returns the scalars of the current step.
     [[nodiscard]] const StepScalars& scalars() const { return steps_.at(begun_ - 1); }
-    /// Samples of the present step's batch that are no padding: the first ones.
+    /// Returns how many samples of the current step's batch are not padding. The samples that are not padding come
+    /// first in the batch.
     [[nodiscard]] std::int64_t samples() const { return samples_.at(begun_ - 1); }
 
 private:
@@ -56,7 +57,7 @@ private:
     }
     template <class AddSample>
     void each_sample(std::int64_t columns, float* grad, AddSample add_sample);
-    /// The images of the present step; −1 is padding.
+    /// Returns the image indices of the current step; −1 is padding.
     [[nodiscard]] std::span<const std::int64_t> batch_indices() const {
         return std::span(indices_).subspan((begun_ - 1) * batch_, batch_);
     }
@@ -65,12 +66,12 @@ private:
     std::size_t batch_;
     std::vector<std::int64_t> indices_;
     std::vector<StepScalars> steps_;
-    std::vector<std::int64_t> samples_;      ///< by step
+    std::vector<std::int64_t> samples_;      ///< per step
     std::size_t begun_ = 0;                  ///< steps that have begun since fill()
-    std::vector<std::uint8_t> ring_;         ///< the loader's
-    std::optional<pixels::Loader> loader_;   ///< of streamed images
-    std::size_t loaded_ = 0;                 ///< steps since fill() whose images the loader brought
-    std::span<const std::uint8_t> brought_;  ///< of the last of them
+    std::vector<std::uint8_t> ring_;         ///< memory of the loader
+    std::optional<pixels::Loader> loader_;   ///< only for streamed images
+    std::size_t loaded_ = 0;                 ///< steps since fill() for which the loader has delivered images
+    std::span<const std::uint8_t> brought_;  ///< images of the last of these steps
     LossSums sums_;
     LossScale scale_;
 };

@@ -10,22 +10,22 @@
 
 namespace finch::backend::cpu {
 
-/// The plan of an operation with weights and a bias: a convolution or a linear layer. oneDNN chooses how the weights
-/// lie in each of the three passes; the canonical, plain form lies in the arenas.
+/// The plan of an operation with weights and a bias: a convolution or a linear layer. For each of the three passes,
+/// oneDNN chooses the layout of the weights. The arenas hold the weights in the canonical, plain layout.
 struct WeightedPlan {
     dnnl::primitive forward;
-    std::optional<dnnl::primitive> backward_data;  ///< nothing if the gradient of x is not needed, or Finch's own is
+    std::optional<dnnl::primitive> backward_data;  ///< empty if the gradient of x is not needed or Finch's own
     dnnl::primitive backward_weights;
-    /// Finch's own in their places, where those are faster.
+    /// Finch's own kernels, used instead of oneDNN's kernels if they are faster.
     std::optional<WinogradConvolution> own_forward, own_backward_data;
     std::optional<ConvolutionGradient> own_backward_weights;
 
     dnnl::memory::desc x, y, bias;
-    bool rounds = false;                     ///< whether the products read copies in bfloat16
-    dnnl::memory::desc read_x, read_grad_y;  ///< what they read: x and the gradient of y, or these copies
+    bool rounds = false;                     ///< true if the products read bfloat16 copies
+    dnnl::memory::desc read_x, read_grad_y;  ///< read by the products: x and the gradient of y, or their copies
     dnnl::memory::desc plain_weights;        ///< canonical
-    dnnl::memory::desc forward_weights, data_weights, weights_gradient;  ///< oneDNN's own
-    std::optional<Reorder> to_forward, to_data, to_plain;                ///< nothing if both are alike
+    dnnl::memory::desc forward_weights, data_weights, weights_gradient;  ///< oneDNN's layouts
+    std::optional<Reorder> to_forward, to_data, to_plain;                ///< empty if both layouts are equal
 
     Activation activation = Activation::none;
     std::size_t weights = 0;  ///< floats, canonical
@@ -33,9 +33,10 @@ struct WeightedPlan {
     std::size_t outputs = 0;  ///< floats of y
     std::string implementation;
 
-    /// Sets what the products read, once x and y are known.
+    /// Sets `read_x` and `read_grad_y`, the tensors that the products read. The members `x` and `y` must be set before
+    /// the call.
     void set_operands(bool in_bfloat16);
-    /// Sets the copies of the weights and of their gradient, once the layouts are known.
+    /// Sets the reorders of the weights and of their gradient. The layouts must be set before the call.
     void make_reorders(const Library& library);
 };
 
@@ -50,11 +51,12 @@ public:
     [[nodiscard]] std::string implementation() const override { return plan_->implementation; }
 
 private:
-    /// x as the products read it.
+    /// Returns x in the form that the products read.
     [[nodiscard]] dnnl::memory read_x(const float* x) const;
-    /// The gradient before the activation, as the products read it; `grad_y` may become it.
+    /// Returns the gradient before the activation in the form that the products read. May overwrite `grad_y` with this
+    /// gradient.
     [[nodiscard]] dnnl::memory read_grad_y(const float* y, float* grad_y) const;
-    /// By oneDNN; `grad_y` before the activation.
+    /// Computes the gradient of the weights by oneDNN. `grad_y` is the gradient before the activation.
     void backward_weights(const float* x, const dnnl::memory& grad_y, float* grad_parameters);
 
     const Library& library_;
@@ -64,7 +66,7 @@ private:
     dnnl::memory data_weights_;
     dnnl::memory weights_gradient_;
     std::vector<float> own_forward_weights_, own_data_weights_;
-    const float* parameters_ = nullptr;  ///< canonical; the bias is read where it lies
+    const float* parameters_ = nullptr;  ///< canonical; the bias is read from here
 };
 
 }  // namespace finch::backend::cpu

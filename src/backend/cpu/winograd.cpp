@@ -24,14 +24,15 @@ std::vector<Line> lines(std::int64_t floats) {
     return std::vector<Line>(static_cast<std::size_t>((floats + lanes - 1) / lanes));
 }
 
-/// The parts of `channels` that are multiplied at once: [first, behind) of part b of `blocks`.
+/// Returns the number of blocks into which `channels` are divided. The kernel processes the channels of one block in
+/// the same pass.
 std::int64_t blocks_of(std::int64_t channels) {
     return (channels + outputs_together - 1) / outputs_together;
 }
 
 }  // namespace
 
-/// What a thread works with.
+/// The work memory of one thread.
 struct WinogradConvolution::Memory {
     std::vector<Line> planes, inputs, products;
 };
@@ -42,14 +43,15 @@ bool WinogradConvolution::suits(const ConvolutionShape& shape) noexcept {
         shape.stride != 1 || std::max(shape.padding_before, shape.padding_after) > 2 || channels < channels_together) {
         return false;
     }
-    // Beyond that the planes leave the second cache.
+    // Larger planes do not fit in the second-level cache.
     constexpr std::int64_t most_floats = 300'000;
     const std::int64_t width = std::min(shape.width, shape.width_out());
     if ((width + 4) * (shape.height + 4) * std::max(shape.channels_in, shape.channels_out) > most_floats) {
         return false;
     }
-    // Measured for 4 to 256 channels on 4 x 4 to 112 x 112 (bench_operations), 1.1 to 2.1 times oneDNN where used: rows
-    // of few tiles leave lanes idle on the way in and out, which counts less the more products there are.
+    // The limits were measured for 4 to 256 channels on 4 x 4 to 112 x 112 pixels (bench_operations). For the accepted
+    // shapes this kernel is 1.1 to 2.1 times as fast as oneDNN. Rows with few tiles leave lanes idle in the input and
+    // output transforms. With more products per tile the idle lanes matter less.
     return width >= 26 || (width * channels >= 448 && (width >= 14 || width == 8));
 }
 
@@ -113,7 +115,7 @@ std::size_t WinogradConvolution::packed_weights() const noexcept {
     return static_cast<std::size_t>(places * channels_ * channels_out_);
 }
 
-/// G g Gᵀ of each kernel, as (block of outputs, place, input, output of the block).
+/// Computes G g Gᵀ of each kernel and stores it as (block of outputs, place, input, output of the block).
 void WinogradConvolution::pack(const float* weights, float* packed) const {
     const bool is_forward = direction_ == Direction::forward;
     const std::int64_t blocks = blocks_of(channels_out_);
@@ -170,8 +172,8 @@ void WinogradConvolution::run_group(const float* from, std::int64_t samples, con
     float* const inputs = memory.inputs.data()->values;
     float* const products = memory.products.data()->values;
     const std::int64_t parts = blocks_of(channels_out_);
-    // Memory is not read and written in an order that the processor foresees: the next group's input is asked for, and
-    // about what the next block writes.
+    // The input of the next group, and approximately the output of the next block, are prefetched because the processor
+    // cannot predict these memory accesses.
     const std::int64_t steps = parts * places;
     const auto all_steps = static_cast<std::int64_t>(blocks_.size()) * steps;
     const std::int64_t input = group_ * height_ * width_ * channels_;
@@ -208,11 +210,11 @@ void WinogradConvolution::run_group(const float* from, std::int64_t samples, con
     }
 }
 
-/// A sample as planes; what lies outside the image stays 0.
+/// Copies a sample into planes. The parts of the planes outside the image stay 0.
 void WinogradConvolution::fill_planes(const float* sample, float* planes) const {
     for (std::int64_t i = 0; i < height_; ++i) {
         for (std::int64_t parity = 0; parity < 2; ++parity) {
-            const std::int64_t first = (parity + padding_) % 2;  // the image's first column of this kind
+            const std::int64_t first = (parity + padding_) % 2;  // the image's first column with this parity
             const std::int64_t count = (width_ - first + 1) / 2;
             float* const to = planes + (i + padding_) * row_ + parity * (tile_columns_ + 1) + (first + padding_) / 2;
             for (std::int64_t j = 0; j < count; j += lanes) {
@@ -255,7 +257,7 @@ __attribute__((target("avx512f"))) void WinogradConvolution::write_outputs(const
                 transform_output(memory.products.data()->values + (channel - first + c) * transformed + place, outputs);
 #pragma GCC unroll 4
                 for (std::int64_t pixel = 0; pixel < 4; ++pixel) {
-                    // In this order NaN propagates.
+                    // With this order of operands NaN propagates.
                     pixels[pixel][c] =
                         activation_ == Activation::relu
                             ? _mm512_maskz_max_ps(first_lanes(lanes), _mm512_setzero_ps(), outputs[pixel])

@@ -9,20 +9,20 @@
 #include <immintrin.h>
 #include <utility>
 
-/// The vector loops of WinogradConvolution, on AVX-512: tiles or pixels lie along the vectors.
+/// The AVX-512 loops of WinogradConvolution. A vector holds tiles or pixels.
 namespace finch::backend::cpu::winograd {
 
 constexpr std::int64_t lanes = 16;             ///< floats of a vector
 constexpr std::int64_t together = 2 * lanes;   ///< tiles of a block
-constexpr std::int64_t least_count = 4;        ///< tiles that are worth a part of a vector
-constexpr std::int64_t side = 4;               ///< of a tile's inputs
-constexpr std::int64_t places = side * side;   ///< of a transformed tile
-constexpr std::int64_t everywhere = side + 1;  ///< the place that counts once in each output
-constexpr std::int64_t outputs_together = 12;  ///< channels, two sums each, so that all stay in the 32 registers
-constexpr std::int64_t channels_together = 4;  ///< that are turned between NHWC and planes at once
+constexpr std::int64_t least_count = 4;        ///< minimum of tiles for a part of a vector
+constexpr std::int64_t side = 4;               ///< rows and columns of a tile's inputs
+constexpr std::int64_t places = side * side;   ///< elements of a transformed tile
+constexpr std::int64_t everywhere = side + 1;  ///< the element with weight 1 in each output
+constexpr std::int64_t outputs_together = 12;  ///< channels; with two sums each, all sums fit in the 32 registers
+constexpr std::int64_t channels_together = 4;  ///< converted together between NHWC and planes
 
-/// Floats of a channel's transformed tiles, (places, together); a line more than they take, as powers of two would meet
-/// in one set of the cache.
+/// Floats of a channel's transformed tiles, (places, together), plus one cache line. Without the extra cache line, the
+/// distances between channels would be powers of two, and all channels would share one set of the cache.
 constexpr std::int64_t transformed = places * together + lanes;
 
 __mmask16 first_lanes(std::int64_t count) {
@@ -36,8 +36,8 @@ __attribute__((target("avx512f"), always_inline)) inline __m512 high_pairs(const
     return __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
 }
 
-/// Of four vectors with 4 × (4 channels of a pixel), four with 16 pixels of a channel, or back: each quarter is
-/// transposed by itself.
+/// Converts four vectors of 4 × (4 channels of a pixel) to four vectors of 16 pixels of one channel, or back. Each
+/// quarter is transposed separately.
 __attribute__((target("avx512f"), always_inline)) inline void turn(__m512 (&v)[4]) {
     const __m512 a = low_pairs(v[0], v[2]);
     const __m512 b = low_pairs(v[1], v[3]);
@@ -49,8 +49,9 @@ __attribute__((target("avx512f"), always_inline)) inline void turn(__m512 (&v)[4
     v[3] = high_pairs(c, d);
 }
 
-/// Four channels of `count` pixels, up to 16, that lie `step` floats apart, to four planes that do `plane` floats.
-/// Where `may_read` 16 pixels it does.
+/// Copies four channels of `count` pixels (up to 16) to four planes. Neighbouring pixels are `step` floats apart,
+/// neighbouring planes are `plane` floats apart. If `may_read` is true, the function reads all 16 pixels, otherwise
+/// only `count` pixels.
 __attribute__((target("avx512f"))) void gather(const float* from, std::int64_t step, std::int64_t count, bool may_read,
                                                float* to, std::int64_t plane) {
     std::array<float, lanes * channels_together> copy{};
@@ -77,15 +78,16 @@ __attribute__((target("avx512f"))) void gather(const float* from, std::int64_t s
     }
 }
 
-/// In a register from now on: left to itself, the compiler loads it again for each use.
+/// Loads a vector and keeps it in a register. Without this function, the compiler would load the vector again for each
+/// use.
 __attribute__((target("avx512f"), always_inline)) inline __m512 load(const float* from) {
     __m512 v = _mm512_loadu_ps(from);
     asm("" : "+v"(v));
     return v;
 }
 
-/// Bᵀ d B of up to 16 tiles of each channel: `d` is the first of four rows of the first plane, each of `odd` even
-/// columns and `odd` odd ones.
+/// Computes Bᵀ d B of up to 16 tiles for each channel. `d` is the first of four rows of the first plane. Each row has
+/// `odd` columns with even numbers, followed by `odd` columns with odd numbers.
 __attribute__((target("avx512f"))) void transform_input(const float* d, std::int64_t channels, std::int64_t plane,
                                                         std::int64_t odd, __mmask16 mask, float* to) {
     for (std::int64_t channel = 0; channel < channels; ++channel, d += plane, to += transformed) {
@@ -114,8 +116,8 @@ __attribute__((target("avx512f"))) void transform_input(const float* d, std::int
     }
 }
 
-/// to[output] = bias[output] + Σ weights[channel][output] · from[channel], of a block of tiles at one place; `bias` may
-/// be null.
+/// Computes to[output] = bias[output] + Σ weights[channel][output] · from[channel] for a block of tiles at one place.
+/// `bias` may be null.
 template <std::size_t outputs>
 __attribute__((target("avx512f"))) void multiply(const float* weights, const float* from, std::int64_t channels,
                                                  const float* bias, float* to) {
@@ -149,7 +151,7 @@ constexpr std::array<Multiply, sizeof...(less_one)> variants(std::index_sequence
 }
 constexpr auto multiply_of = variants(std::make_index_sequence<outputs_together>());
 
-/// Aᵀ m A of 16 tiles of a channel: its outputs at 2 × 2 pixels.
+/// Computes Aᵀ m A of 16 tiles of one channel: the outputs at 2 × 2 pixels.
 __attribute__((target("avx512f"), always_inline)) inline void transform_output(const float* m, __m512 (&to)[4]) {
     constexpr std::int64_t step = together;
     __m512 upper[side], lower[side];
@@ -166,7 +168,8 @@ __attribute__((target("avx512f"), always_inline)) inline void transform_output(c
     to[3] = (lower[1] - lower[2]) - lower[3];
 }
 
-/// Four channels of 16 tiles at one of their pixels, to those places of `to` that `is_written` names.
+/// Writes four channels of one pixel of each of 16 tiles. `to_places` are the offsets of the tiles in `to`. The bits in
+/// `is_written` select the tiles.
 __attribute__((target("avx512f"), always_inline)) inline void scatter(__m512 (&v)[4], const std::int64_t* to_places,
                                                                       std::uint32_t is_written, float* to) {
     turn(v);

@@ -1,4 +1,4 @@
-// Stands in for the CUDA backend where it is not built.
+// Stubs of the CUDA backend's functions for builds without CUDA.
 #include "finch/backend/cuda.hpp"
 #include "finch/base/error.hpp"
 

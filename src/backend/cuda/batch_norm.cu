@@ -14,26 +14,27 @@
 namespace finch::backend::cuda {
 namespace {
 
-// Batch normalisation over (batch, pixels, channels), as src/backend/cpu/batch_norm.cpp. Sums go over the rows of
-// pixels that are no padding: first each block's part of the rows, then the parts in a fixed order.
+// Batch normalisation over (batch, pixels, channels), like src/backend/cpu/batch_norm.cpp. The sums run over all rows
+// of pixels except padding. Each block adds its part of the rows; then the parts are added in a fixed order.
 
-/// What a layer keeps in the device's memory, by channel.
+/// The data of a layer in device memory, per channel.
 struct BatchNormMemory {
     double* forward_sums;       ///< (2·channels + 1): Σ x, Σ x², and how many values
     double* backward_sums;      ///< (2·channels + 1): Σ grad, Σ grad · normalised x
-    double* mean;               ///< (channels), of the batch; or the running one
+    double* mean;               ///< (channels), of the batch; or the running mean
     double* inverse_deviation;  ///< (channels)
-    float* factors;             ///< (4·channels), of the kernel that goes over the batch
+    float* factors;             ///< (4·channels), for the kernel over the batch
 };
 
-/// partial (parts, 2·channels): Σ a and Σ a·b of each part of the rows, where `a` is `grad_y` before the activation.
-/// Blocks: x over groups of `lanes` channels, y over parts. Shared memory: two doubles a thread.
+/// The kernel that computes partial (parts, 2·channels): Σ a and Σ a·b of each part of the rows. In backward the kernel
+/// first multiplies `a`, which is `grad_y`, by the activation's derivative. Grid: x = groups of `lanes` channels, y =
+/// parts. Shared memory: two doubles per thread.
 struct BatchNormPartials {
     static constexpr int max_threads = 256;
     const StepState* state;
     std::int64_t pixels;
     std::int64_t channels;
-    int lanes;  ///< neighbouring threads that have a channel each; divides the threads of a block
+    int lanes;  ///< neighbouring threads with one channel each; divides the threads of a block
     int parts;
     Activation activation;  ///< none in forward
     const float* y;
@@ -75,8 +76,8 @@ struct BatchNormPartials {
     }
 };
 
-/// Adds the parts, a warp for each channel. In backward, where `grad_parameters` is not null, it and the sums take
-/// Σ grad · normalised x in the place of Σ grad · x.
+/// The kernel that adds the partial sums, with one warp per channel. In backward (`grad_parameters` is not null) the
+/// kernel replaces Σ grad · x by Σ grad · normalised x in the sums and in `grad_parameters`.
 struct BatchNormTotals {
     static constexpr int max_threads = 256;
     const StepState* state;
@@ -120,8 +121,8 @@ struct BatchNormTotals {
     }
 };
 
-/// Mean, scale and shift of each channel, in training by the sums of the whole batch, which the running statistics
-/// follow; in validation by those.
+/// The kernel for the mean, scale and shift of each channel. In training the values come from the sums over the whole
+/// batch, and the running statistics are updated. In validation the values come from the running statistics.
 struct BatchNormStatistics {
     static constexpr int max_threads = 256;
     Mode mode;
@@ -161,7 +162,8 @@ private:
     }
 };
 
-/// The mean and the factors of grad_x = of_grad · grad + of_x · (x − mean) + shift, by the sums over the whole batch.
+/// The kernel for the mean and the factors of grad_x = of_grad · grad + of_x · (x − mean) + shift. The factors are
+/// computed from the sums over the whole batch.
 struct BatchNormGradientFactors {
     static constexpr int max_threads = 256;
     std::int64_t channels;
@@ -184,7 +186,8 @@ struct BatchNormGradientFactors {
     }
 };
 
-/// The last kernel of forward and of backward: each value by its channel's factors; 0 for padding.
+/// The last kernel of forward and of backward. The kernel applies the factors of a channel to each value. Padding
+/// becomes 0.
 struct BatchNormApply {
     static constexpr int max_threads = 256;
     const StepState* state;  ///< null: there is no padding (validation)
@@ -221,17 +224,17 @@ private:
     }
 };
 
-/// How the sums over the rows are divided into blocks, so that small batches still fill the GPU.
+/// The division of the sums over the rows into blocks. Small batches are divided such that they still fill the GPU.
 struct Cuts {
-    int lanes = 1;  ///< channels of a block: a power of two
-    int parts = 1;  ///< of the rows
+    int lanes = 1;  ///< channels per block: a power of two
+    int parts = 1;  ///< parts of the rows
     std::size_t partial_bytes = 0;
 
     Cuts(const BatchNormShape& shape, const DeviceFacts& facts) {
         while (lanes < 32 && lanes < shape.channels) {
             lanes *= 2;
         }
-        constexpr std::int64_t rows_of_thread = 8;  // fewer are not worth a part
+        constexpr std::int64_t rows_of_thread = 8;  // minimum rows per thread
         const std::int64_t rows = shape.batch * shape.pixels;
         const std::int64_t wanted = std::int64_t{4} * facts.multiprocessors / groups_of(shape.channels, lanes);
         parts = static_cast<int>(
@@ -303,7 +306,7 @@ public:
     [[nodiscard]] std::string implementation() const override { return "finch:batch_norm"; }
 
 private:
-    /// Σ a and Σ a·b by channel; see BatchNormTotals.
+    /// Computes Σ a and Σ a·b for each channel; see BatchNormTotals.
     void sum_rows(const StepState* state, Activation activation, const float* y, const float* a, const float* b,
                   float* grad_parameters) const {
         auto* partial = static_cast<double*>(scratch_->get());

@@ -8,11 +8,12 @@
 namespace finch::backend::cuda {
 namespace {
 
-/// Steps in the larger graph: enough that the host's 3 µs a launch are nothing beside them, few enough that making it
-/// takes milliseconds (100 nodes: 0.13 ms).
+/// The number of steps in the larger of the two graphs. A graph of this size makes the host's 3 µs per launch
+/// negligible, and its instantiation takes only milliseconds (100 nodes: 0.13 ms).
 constexpr std::int64_t many = 32;
 
-/// A capture under way, ended whatever happens: a stream that is left capturing refuses everything.
+/// A capture in progress. The destructor always ends the capture: a stream that is still capturing rejects all other
+/// calls.
 class Capture {
 public:
     explicit Capture(cudaStream_t stream) : stream_(stream) {

@@ -8,22 +8,23 @@
 
 namespace finch::backend::cuda {
 
-/// A step on a stream, done by CUDA graphs: one that holds it once, and one that holds it many times, so that the host
-/// speaks rarely. The first run asks call by call, since libraries load their kernels and connect on first use; then it
-/// is captured. If it cannot be captured, or there is no memory for a graph, steps run call by call.
+/// A step on a stream, executed by CUDA graphs. One graph contains the step once, another graph contains it many times,
+/// so that the host launches rarely. The first execution is call by call, because libraries load their kernels and
+/// connect on first use. After the first execution the step is captured. If the capture fails, or there is no memory
+/// for a graph, steps run call by call.
 class CudaCapturedStep : public CapturedStep {
 public:
-    /// `stream` must outlive it, and everything that `work` uses.
+    /// `stream` and everything that `work` uses must outlive this object.
     CudaCapturedStep(Stream& stream, std::function<void()> work, CaptureAs how);
 
     void run(std::int64_t times) override;
     [[nodiscard]] double seconds() const override;
 
 private:
-    /// Both throw what CUDA says.
+    /// capture() and launch() throw if CUDA reports an error.
     [[nodiscard]] UniqueGraphExec capture(std::int64_t times);
     void launch(std::int64_t times);
-    /// Captures, or gives graphs up for good.
+    /// Captures the step. If the capture fails, disables graphs for the lifetime of this object.
     void try_to_capture(bool many);
 
     Stream& stream_;

@@ -7,7 +7,7 @@
 namespace finch::backend::cuda {
 namespace {
 
-/// y (rows, first + second) from a (rows, first) and b (rows, second).
+/// The kernel that computes y (rows, first + second) from `a` (rows, first) and `b` (rows, second).
 struct Concatenate {
     static constexpr int max_threads = 256;
     std::int64_t rows, first, second;
@@ -26,7 +26,7 @@ struct Concatenate {
     }
 };
 
-/// And back; either gradient may be null.
+/// The inverse of Concatenate, for gradients. `grad_a` and `grad_b` may be null.
 struct Split {
     static constexpr int max_threads = 256;
     std::int64_t rows, first, second;

@@ -33,7 +33,8 @@ using Preference = UniqueHandle<PreferenceTraits>;
 
 constexpr std::size_t most_workspace = std::size_t{4} << 20;  ///< bytes; these products are small
 
-/// A matrix by columns, as cuBLAS counts: what Finch has by rows, (rows, columns), is (columns, rows) there.
+/// Returns a column-major matrix for cuBLAS. A row-major matrix (rows, columns) of Finch is a column-major matrix
+/// (columns, rows) of cuBLAS.
 Matrix make_matrix(std::int64_t rows, std::int64_t columns) {
     cublasLtMatrixLayout_t matrix = nullptr;
     FINCH_CUBLAS(cublasLtMatrixLayoutCreate(&matrix, CUDA_R_32F, static_cast<std::uint64_t>(rows),
@@ -55,17 +56,18 @@ cublasComputeType_t compute_type(Precision precision) {
     return CUBLAS_COMPUTE_32F;
 }
 
-/// c (m, n) = op(a) · op(b), all by columns; a is (k, m) where it is transposed, else (m, k); b alike.
+/// The product c (m, n) = op(a) · op(b), all column-major. `a` is (k, m) if transposed, otherwise (m, k). `b` is (n, k)
+/// if transposed, otherwise (k, n).
 struct ProductShape {
     std::int64_t m, n, k;
     bool transpose_a, transpose_b;
 };
 
-/// A matrix product with the algorithm that cuBLASLt's heuristics put first among those that give the same bits each
-/// time: sums over k in one piece or through the workspace.
+/// A matrix product. The algorithm is the first bitwise reproducible one in the ranking by cuBLASLt's heuristics. Sums
+/// over k are computed in one piece or through the workspace.
 class Product {
 public:
-    /// `alignment`: of the matrices' places, in bytes.
+    /// `alignment` is the alignment of the matrices' addresses in bytes.
     Product(Libraries& libraries, const ProductShape& shape, Precision precision, std::uint32_t alignment)
         : libraries_(libraries),
           a_(shape.transpose_a ? make_matrix(shape.k, shape.m) : make_matrix(shape.m, shape.k)),
@@ -94,7 +96,7 @@ private:
         FINCH_CUBLAS(cublasLtMatmulDescSetAttribute(descriptor_.get(), which, &operation, sizeof operation));
     }
 
-    /// Throws ApiError if cuBLASLt has none.
+    /// Throws ApiError if cuBLASLt has no algorithm.
     void choose(const ProductShape& shape, std::uint32_t alignment) {
         cublasLtMatmulPreference_t handle = nullptr;
         FINCH_CUBLAS(cublasLtMatmulPreferenceCreate(&handle));
@@ -129,20 +131,21 @@ std::int64_t features_of(const LinearShape& shape) {
     return shape.height * shape.width * shape.channels;
 }
 
-/// Whether columns in CHW order are others than those in HWC order, in which x comes.
+/// True if CHW order (the columns of the weights) differs from HWC order (the columns of x).
 bool is_permuted(const LinearShape& shape) {
     return shape.height * shape.width > 1 && shape.channels > 1;
 }
 
-/// Of what its products work on, in bytes. Packed weights have memory of their own, and activations begin at cache
-/// lines of their arena; canonical weights lie anywhere in theirs, where cuBLASLt's 128-bit loads would fault.
+/// Returns the alignment of the products' operands in bytes. Packed weights have memory of their own, and activations
+/// begin at cache lines of their arena. Canonical weights may begin anywhere in their arena, and cuBLASLt's 128-bit
+/// loads would fault there.
 std::uint32_t alignment_of(const LinearShape& shape) {
     return is_permuted(shape) ? 16 : sizeof(float);
 }
 
 }  // namespace
 
-/// The three products of a linear layer's shape. By rows: y (B, U) = x (B, F) · weightᵀ (F, U).
+/// The three products of a linear layer's shape. In row-major order: y (B, U) = x (B, F) · weightᵀ (F, U).
 struct CublasLinearPlan {
     CublasLinearPlan(Libraries& libraries, const LinearShape& s)
         : forward(libraries,

@@ -10,7 +10,7 @@
 
 namespace finch::backend::cuda {
 
-/// What cuDNN chose for a shape, pass by pass. Shared by all operations of the shape.
+/// The plans that cuDNN chose for the passes of a convolution shape. All operations of the shape share the plans.
 struct CudnnConvolutionPlan {
     EngineChoice forward, data, weights;
 };
@@ -26,12 +26,12 @@ std::shared_ptr<CudnnConvolutionPlan> plan_for(Stream& stream, const Convolution
         if (shape.needs_input_grad) {
             plan->data = choose_engine(stream.libraries(), ConvolutionPass::data_gradient, shape);
         }
-        stream.plans().convolutions.keep(shape, plan);  // complete: what threw on the way is tried again
+        stream.plans().convolutions.keep(shape, plan);  // complete; after an exception the next call plans again
     }
     return plan;
 }
 
-/// One piece of scratch memory after another, each aligned.
+/// Consecutive pieces of the scratch memory, each of them aligned.
 class Pieces {
 public:
     [[nodiscard]] std::size_t take(std::size_t bytes) {
@@ -45,7 +45,7 @@ private:
     std::size_t size_ = 0;
 };
 
-/// Where a pass finds its copies within the scratch memory.
+/// The offsets in the scratch memory at which a pass finds its copies of tensors.
 struct Places {
     std::size_t x = 0, y = 0, weights = 0, workspace = 0, size = 0;
 };
@@ -54,7 +54,7 @@ std::size_t bytes_of(TensorType type) {
     return type == TensorType::float32 ? 4 : 2;
 }
 
-/// Calls `use` with `data` as numbers of that type.
+/// Calls `use` with `data` as a pointer to numbers of this type.
 template <class Use>
 void with_type(TensorType type, void* data, Use use) {
     switch (type) {
@@ -83,7 +83,7 @@ std::size_t weight_elements(const ConvolutionShape& s) {
 
 Places places_of(const EngineChoice& choice) {
     if (!choice.pass) {
-        return {};  // no gradient of the input is wanted
+        return {};  // no gradient of the input is needed
     }
     const ConvolutionShape& s = choice.request.shape;
     Pieces pieces;
@@ -162,7 +162,8 @@ public:
     }
 
 private:
-    /// Whether a pass works on the buffers themselves: float32, with the shape's own channels and size.
+    /// True if a pass uses the caller's buffer directly, because the pass needs float32 and the shape's own channels
+    /// and size.
     [[nodiscard]] bool takes_x(const EngineChoice& choice) const {
         return choice.type_of_x() == TensorType::float32 && choice.padded_in() == shape_.channels_in &&
                !pads_images(shape_);
@@ -185,7 +186,8 @@ private:
         }
     }
 
-    /// Whether both passes want the weights alike, so that they are packed once.
+    /// True if the forward pass and the data gradient need the weights in the same form, so that the weights are packed
+    /// once.
     [[nodiscard]] bool data_takes_forwards_weights() const {
         const CudnnRequest& forward = plan_->forward.request;
         const CudnnRequest& data = plan_->data.request;
@@ -212,7 +214,7 @@ private:
         }
     }
 
-    /// (pixels, channels) in the pass's own type and padding.
+    /// Converts a tensor (pixels, channels) to the type and the channel padding of the pass.
     void pad_channels(const EngineChoice& choice, const float* from, std::int64_t rows, std::int64_t channels,
                       std::int64_t padded_channels, void* to) const {
         with_type(choice.request.type, to,
@@ -221,7 +223,7 @@ private:
     [[nodiscard]] ImageSizes sizes_in(const ConvolutionShape& shape) const {
         return {.height = shape.height, .width = shape.width, .channels = shape.channels_in};
     }
-    /// The images with zeros around them, in the pass's own type and channels.
+    /// Copies the images, with zeros around each image, in the type and channels of the pass.
     void pad_images(const EngineChoice& choice, const float* x, void* to) const {
         const ConvolutionShape& wide = choice.request.shape;
         with_type(choice.type_of_x(), to, [&](auto* numbers) {
@@ -229,7 +231,7 @@ private:
                         shape_.padding_before);
         });
     }
-    /// The gradient of the images without that of the zeros around them.
+    /// Copies the gradient of the images and drops the gradient of the zeros around them.
     void cut_padding(const EngineChoice& choice, void* from, float* grad_x) const {
         const ConvolutionShape& wide = choice.request.shape;
         with_type(choice.type_of_x(), from, [&](const auto* numbers) {
@@ -256,7 +258,7 @@ private:
         return at(places.y);
     }
 
-    /// From the pass's own type and padding to y, with what the pass has left to be done.
+    /// Converts the output of a pass to y, and applies the bias and the activation that the pass did not apply.
     void finish_forward(const EngineChoice& choice, void* from, const float* bias, Activation activation, float* y) {
         if (from != y || bias != nullptr) {
             with_type(choice.type_of_y(), from, [&](const auto* numbers) {
@@ -303,9 +305,9 @@ private:
     std::size_t weights_;  ///< floats, canonical
     Places forward_places_, data_places_, weight_places_;
     std::shared_ptr<const Scratch> scratch_;
-    // cuDNN wants its tensors aligned to 16 bytes, which the canonical arenas do not promise.
-    StreamMemory packed_forward_, packed_data_;  ///< of the data gradient only if it wants others
-    StreamMemory bias_copy_;                     ///< where forward is fused: zeros behind
+    // cuDNN requires tensors aligned to 16 bytes. The canonical arenas do not guarantee this alignment.
+    StreamMemory packed_forward_, packed_data_;  ///< packed_data_: only if the data gradient needs other weights
+    StreamMemory bias_copy_;                     ///< if forward is fused: the bias, then zeros
     void* fused_bias_ = nullptr;
     const float* parameters_ = nullptr;  ///< canonical
 };

@@ -1,4 +1,4 @@
-// The one file that sees cudnn-frontend, which takes half a minute to compile.
+// The only file that includes cudnn-frontend, which takes half a minute to compile.
 #include "cudnn_plan.hpp"
 
 #include "finch/base/error.hpp"
@@ -33,13 +33,13 @@ fe::DataType_t type_of(TensorType type) {
     return fe::DataType_t::FLOAT;
 }
 
-/// Strides of (n, c, h, w) in NHWC.
+/// Returns the strides of (n, c, h, w) in NHWC.
 Dimensions strides_of(const Dimensions& sizes) {
     const auto [c, h, w] = std::tuple(sizes[1], sizes[2], sizes[3]);
     return {h * w * c, 1, w * c, c};
 }
 
-/// The graph of a request, its tensors' sizes and places set.
+/// The cuDNN graph of a request. All tensors have their sizes, strides and ids.
 class RequestGraph {
 public:
     explicit RequestGraph(const CudnnRequest& request) : request_(request) {

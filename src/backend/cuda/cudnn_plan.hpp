@@ -15,40 +15,40 @@ namespace finch::backend::cuda {
 enum class ConvolutionPass { forward, data_gradient, weight_gradient };
 enum class TensorType { float32, bfloat16, float16 };
 
-/// One pass of a convolution as it is asked of cuDNN: activations NHWC, weights (out, kernel, kernel, in).
+/// A request to cuDNN for one pass of a convolution. Activations are NHWC, weights are (out, kernel, kernel, in).
 struct CudnnRequest {
     ConvolutionPass pass = ConvolutionPass::forward;
-    ConvolutionShape shape;                   ///< its channels with what pads them
-    TensorType type = TensorType::float32;    ///< of what it reads, but for the bias; sums are float32
-    TensorType output = TensorType::float32;  ///< of what it writes
-    bool is_fused = false;                    ///< forward: bias and activation in the same plan
+    ConvolutionShape shape;                   ///< its channels include the channel padding
+    TensorType type = TensorType::float32;    ///< of the inputs except the bias; sums are float32
+    TensorType output = TensorType::float32;  ///< of the output
+    bool is_fused = false;                    ///< forward: the plan includes bias and activation
 };
 
-/// What a pass reads and writes: device memory.
+/// The inputs and outputs of a pass, in device memory.
 struct CudnnTensors {
     void* x = nullptr;        ///< the input; data_gradient: its gradient, written
     void* weights = nullptr;  ///< weight_gradient: their gradient, written
-    void* bias = nullptr;     ///< float32 (channels_out), where the pass is fused
-    void* y = nullptr;        ///< forward: the output, written; else its gradient
+    void* bias = nullptr;     ///< float32 (channels_out), if the pass is fused
+    void* y = nullptr;        ///< forward: the output, written; otherwise its gradient
 };
 
-/// A plan of one pass: cuDNN's choice, made once for a device.
+/// The plan that cuDNN chose for one pass. A plan is made once per device.
 class CudnnPass {
 public:
     virtual ~CudnnPass() = default;
     [[nodiscard]] virtual std::size_t workspace_bytes() const = 0;
     [[nodiscard]] virtual std::string engine() const = 0;
-    /// Puts it in line on `stream`.
+    /// Enqueues the pass on `stream`.
     virtual void run(cudaStream_t stream, const CudnnTensors& tensors, void* workspace) = 0;
 };
 
-/// By heuristics, the best first; only engines as exact and as reproducible as the shape asks. Null if cuDNN has
-/// none.
+/// Returns the plan that cuDNN's heuristics rank first. Considers only engines that are as exact and as reproducible as
+/// the shape requires. Returns null if cuDNN has no suitable engine.
 [[nodiscard]] std::unique_ptr<CudnnPass> plan_cudnn_pass(Libraries& libraries, const CudnnRequest& request);
 
-// Which of cuDNN's engines a convolution may use.
+// The cuDNN engines that a convolution may use.
 
-/// What an engine does to numbers: cuDNN's CUDNN_NUMERICAL_NOTE_*.
+/// The numerical properties of an engine: cuDNN's CUDNN_NUMERICAL_NOTE_*.
 enum class EngineNote {
     tensor_core,
     down_convert_inputs,
@@ -61,12 +61,13 @@ enum class EngineNote {
     winograd_tile_13x13
 };
 
-/// Of any engine: the workspace is a part of a stream's scratch memory, and is counted with it.
+/// The maximum workspace of any engine. The workspace is part of a stream's scratch memory and is included in the size
+/// of that memory.
 inline constexpr std::int64_t most_cudnn_workspace = std::int64_t{64} << 20;
 
-/// What an engine must not do. Inputs are never narrowed behind the request's back (to half precision: gradients below
-/// 6e-8 would vanish), and sums are float32, in every precision. What transforms its inputs does it in their type:
-/// float16 has not the range.
+/// Returns the properties that an engine must not have. In every precision, sums are float32 and inputs are never
+/// converted to a narrower type than requested. In half precision, gradients below 6e-8 would vanish. Engines that
+/// transform their inputs compute the transform in the input type, and the range of float16 is too small for it.
 [[nodiscard]] inline std::vector<EngineNote> barred_notes(const ConvolutionShape& shape) {
     std::vector<EngineNote> notes{EngineNote::down_convert_inputs, EngineNote::reduced_precision_reduction};
     if (shape.deterministic) {

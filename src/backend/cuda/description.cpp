@@ -1,4 +1,4 @@
-// What is known of CUDA and its devices without using them.
+// Properties of CUDA and its devices. The queries do not make a device current.
 #include "finch/backend/cuda.hpp"
 #include "finch/backend/cuda_runtime.hpp"
 #include "finch/base/format.hpp"
@@ -10,7 +10,7 @@
 namespace finch::backend {
 namespace {
 
-/// "GPU-" and 8-4-4-4-12 hexadecimal digits, as nvidia-smi prints it.
+/// Returns "GPU-" and 8-4-4-4-12 hexadecimal digits, as nvidia-smi prints a UUID.
 std::string uuid_text(const cudaUUID_t& uuid) {
     std::string text = "GPU";
     for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
@@ -41,7 +41,7 @@ DeviceDescription describe(int index, int count) {
     return description;
 }
 
-/// How many devices there are; CUDA's words in `problem` where it finds none.
+/// Returns the number of devices. If CUDA finds no device, writes CUDA's error message to `problem`.
 int count_devices(std::string& problem) {
     cuda::ask_for_queues();
     int count = 0;

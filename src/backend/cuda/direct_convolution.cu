@@ -16,32 +16,35 @@
 namespace finch::backend::cuda {
 namespace {
 
-// Which of the direct convolution kernels a shape gets. The numbers are estimates for an H200 (132 multiprocessors),
-// from counting instructions and shared-memory accesses; tools/bench/gpu_step.py measures, and corrects them here.
+// The rules that choose a direct convolution kernel for a shape. The numbers are estimates for an H200 (132
+// multiprocessors), from counts of instructions and shared-memory accesses. The measurements of tools/bench/gpu_step.py
+// serve to correct these numbers.
 
-/// Forward and the gradient of the input, from so many output pixels (batch · height · width) on.
+/// The settings of the kernels for forward and for the input's gradient. The settings apply from `from_pixels` output
+/// pixels (batch · height · width) upwards.
 struct DirectRule {
     std::int64_t from_pixels;
-    int pixels;         ///< of a row that one thread computes: 1 or 4
-    bool many_outputs;  ///< as many channels in one thread as fit, or few, so that there are more threads
-    int rows;           ///< of a band, which one block computes
+    int pixels;         ///< pixels of a row per thread: 1 or 4
+    bool many_outputs;  ///< true: as many channels per thread as fit; false: few, for more threads
+    int rows;           ///< rows of a band, which one block computes
 };
 inline constexpr std::array direct_rules{
     DirectRule{0, 1, false, 4},       // 8 images of 28 x 28: 56 blocks of 224 threads
     DirectRule{32'768, 4, false, 7},  // 64 images: 256 blocks
-    DirectRule{131'072, 4, true, 14}  // 256 images and more: 512 blocks, twice the products a load
+    DirectRule{131'072, 4, true, 14}  // 256 images and more: 512 blocks, twice the products per load
 };
 
-/// The gradient of the weights.
+/// The settings of the kernel for the gradient of the weights.
 struct WeightGradientRule {
     std::int64_t from_pixels;
-    int rows;                       ///< of a band
-    int blocks_per_multiprocessor;  ///< at most; a block then walks over several bands
+    int rows;                       ///< rows of a band
+    int blocks_per_multiprocessor;  ///< at most; a block then processes several bands
 };
 inline constexpr std::array weight_gradient_rules{WeightGradientRule{0, 4, 2}, WeightGradientRule{32'768, 7, 2},
                                                   WeightGradientRule{131'072, 14, 2}};
 
-/// With one channel in there are few sums and many slices, which want more rows to share.
+/// With one input channel there are few sums per block and many slices of threads. The slices then need more rows to
+/// share.
 inline constexpr int rows_of_few_channels = 28;
 
 template <class Rules>
@@ -67,7 +70,7 @@ int round_up_to_warps(int threads) {
     return std::clamp(parts_of(threads, 32) * 32, 32, 256);
 }
 
-/// The height of a band: `wanted`, or less where its tile would leave a multiprocessor room for two blocks only.
+/// Returns the height of a band: `wanted`, or less if only two blocks of that height would fit on a multiprocessor.
 template <class BytesOf>
 int rows_that_fit(int wanted, BytesOf&& bytes_of) {
     constexpr std::size_t most_bytes = 72 * 1024;
@@ -90,7 +93,7 @@ ConvolutionSizes forward_sizes(const ConvolutionShape& shape) {
             .channels_out = whole(shape.channels_out),
             .padding = whole(shape.padding_before)};
 }
-/// The convolution that makes the input's gradient: it reads the output's.
+/// Returns the sizes of the convolution that computes the input's gradient from the output's gradient.
 ConvolutionSizes gradient_sizes(const ConvolutionShape& shape) {
     return {.height = whole(shape.height_out()),
             .width = whole(shape.width_out()),
@@ -101,7 +104,7 @@ ConvolutionSizes gradient_sizes(const ConvolutionShape& shape) {
             .padding = whole(shape.kernel - 1 - shape.padding_before)};
 }
 
-/// What a kernel takes that changes from call to call.
+/// The arguments of a kernel that change from call to call.
 struct Pointers {
     const float* x;
     const float* slope_of;
@@ -109,7 +112,7 @@ struct Pointers {
     float* y;
 };
 
-/// A planned convolution: everything but the pointers.
+/// A planned convolution with all kernel arguments except the pointers.
 class DirectPass {
 public:
     virtual ~DirectPass() = default;
@@ -167,7 +170,8 @@ private:
 
 using DirectPassPointer = std::unique_ptr<DirectPass>;
 
-/// The number of channels that a thread computes: few leave more threads, many more products for what they read.
+/// Returns the number of channels per thread. Few channels per thread leave more threads. Many channels allow more
+/// products for each value that is read.
 int outputs_of(int channels, bool many) {
     if (many) {
         return channels % 10 == 0 ? 10 : channels > 5 ? 8 : channels == 5 ? 5 : 4;
@@ -210,11 +214,11 @@ DirectPassPointer plan_direct(const ConvolutionSizes& sizes, const ConvolutionSh
     }
 }
 
-/// The planned gradient of the weights: everything but the pointers.
+/// The planned gradient of the weights with all kernel arguments except the pointers.
 class WeightPass {
 public:
     virtual ~WeightPass() = default;
-    /// `partial`: at least partial_bytes() of scratch memory.
+    /// `partial` is scratch memory of at least partial_bytes() bytes.
     virtual void run(cudaStream_t stream, const float* x, const float* y, const float* grad_y, float* partial,
                      float* grads) const = 0;
     [[nodiscard]] virtual std::size_t shared_bytes() const = 0;
@@ -333,10 +337,10 @@ public:
 private:
     Stream& stream_;
     DirectPassPointer forward_;
-    DirectPassPointer gradient_;  ///< null if the input needs none
+    DirectPassPointer gradient_;  ///< null if no input gradient is needed
     WeightPassPointer weights_;
     std::shared_ptr<const Scratch> scratch_;
-    const float* parameters_ = nullptr;  ///< canonical, read where they lie
+    const float* parameters_ = nullptr;  ///< canonical; kernels read them in place
 };
 
 }  // namespace

@@ -9,15 +9,15 @@ namespace finch::backend::cuda {
 namespace {
 
 constexpr std::int64_t most_units = 32;
-constexpr int blocks_per_multiprocessor = 4;  ///< enough to keep all of them busy to the end
+constexpr int blocks_per_multiprocessor = 4;  ///< enough to keep all multiprocessors busy to the end
 
-/// How the work on one shape is cut, so that small batches still fill the GPU.
+/// The division of the work for one shape into blocks. Small batches are divided such that they still fill the GPU.
 struct LinearCuts {
-    std::int64_t forward_parts;    ///< of the columns
-    std::int64_t backward_parts;   ///< of the batch
-    std::int64_t samples_of_part;  ///< in backward
-    int forward_tile;              ///< units of a block in forward
-    int backward_tile;             ///< units of a thread in backward
+    std::int64_t forward_parts;    ///< parts of the columns
+    std::int64_t backward_parts;   ///< parts of the batch
+    std::int64_t samples_of_part;  ///< samples per part in backward
+    int forward_tile;              ///< units per block in forward
+    int backward_tile;             ///< units per thread in backward
 
     LinearCuts(const LinearShape& shape, std::int64_t features, int multiprocessors) {
         const std::int64_t wanted = std::int64_t{blocks_per_multiprocessor} * multiprocessors;
@@ -28,7 +28,7 @@ struct LinearCuts {
         forward_parts = std::clamp<std::int64_t>(groups_of(wanted, tiled), 1,
                                                  groups_of(features, LinearForwardPart<8>::max_threads));
         const std::int64_t columns = groups_of(features + 1, LinearBackward<8>::max_threads);
-        // Less than two rounds of staged samples are not worth a second stage.
+        // Parts with fewer than two rounds of samples in shared memory do not justify a second stage.
         backward_parts = std::clamp<std::int64_t>(
             wanted / columns, 1, std::max<std::int64_t>(1, shape.batch / (2 * LinearBackward<8>::samples)));
         samples_of_part = groups_of(shape.batch, backward_parts);
@@ -58,7 +58,7 @@ public:
         scratch_ = stream.scratch(scratch_bytes_of(cuts_, shape, sizes_.features));
     }
 
-    /// The parameters are read where they lie.
+    /// Stores only the pointer: the kernels read the parameters in place.
     void pack(const float* parameters, float* /*buffers*/) override { parameters_ = parameters; }
 
     void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {

@@ -11,12 +11,12 @@
 namespace finch::backend::cuda {
 namespace {
 
-/// y = x times the mask of the present step, over (batch, features). Each thread does four values of a sample, which
-/// share their random bits.
+/// The kernel that multiplies x (batch, features) by the dropout mask of the current step. Each thread processes four
+/// values of a sample, which use the four words of one random block.
 struct Dropout {
     static constexpr int max_threads = 256;
     const StepState* state;
-    DropoutMask mask;  ///< without its key
+    DropoutMask mask;  ///< the mask without its key
     const float* x;
     float* y;
     std::int64_t batch;

@@ -7,7 +7,7 @@
 namespace finch::backend::cuda {
 namespace {
 
-/// An activation of one input, or of the sum of two.
+/// An activation of one input, or of the sum of two inputs.
 class ElementwiseOperation : public Operation {
 public:
     ElementwiseOperation(Stream& stream, Activation activation, std::int64_t count, std::string implementation)

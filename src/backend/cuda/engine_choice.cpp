@@ -16,7 +16,8 @@ std::int64_t round_up(std::int64_t value, std::int64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
 
-/// Groups would have to be padded one by one.
+/// Returns the request with its channels padded to a multiple of `unit`. A request with groups is returned unpadded:
+/// each group would need its own padding.
 CudnnRequest padded(CudnnRequest request, std::int64_t unit) {
     if (request.shape.groups > 1) {
         return request;
@@ -26,7 +27,7 @@ CudnnRequest padded(CudnnRequest request, std::int64_t unit) {
     return request;
 }
 
-/// The same convolution over images that have their padding already.
+/// Returns the same convolution for images that already contain their padding.
 ConvolutionShape over_padded_images(ConvolutionShape shape) {
     shape.height += shape.padding_before + shape.padding_after;
     shape.width += shape.padding_before + shape.padding_after;
@@ -35,7 +36,7 @@ ConvolutionShape over_padded_images(ConvolutionShape shape) {
     return shape;
 }
 
-/// Of what is rounded before products.
+/// Returns the type to which inputs are rounded before they are multiplied.
 TensorType type_of(Precision precision) {
     switch (precision) {
         case Precision::float32:
@@ -49,9 +50,10 @@ TensorType type_of(Precision precision) {
     return TensorType::float32;
 }
 
-/// What to ask cuDNN for, the best first: as it is, and with channels padded to what tensor cores want. Types of 16
-/// bits are of what is read: sums and what is written are float32, and gradients of weights are nothing else; they fall
-/// back to float32, which is more exact.
+/// Returns the requests to try with cuDNN, best first. Sums are always float32. For a 16-bit precision, the first
+/// requests have 16-bit inputs and float32 outputs. Requests with 16-bit outputs follow, except for gradients of
+/// weights. The channels of the 16-bit requests are padded to multiples of 8 for tensor cores. The last requests use
+/// float32, which is more exact: first with the shape's own channels, then with channels padded to multiples of 4.
 std::vector<CudnnRequest> candidates(ConvolutionPass pass, const ConvolutionShape& shape) {
     std::vector<CudnnRequest> requests;
     const auto add = [&](const CudnnRequest& request) {

@@ -8,7 +8,7 @@
 
 namespace finch::backend::cuda {
 
-/// How cuDNN computes one pass of a shape: in which type and with which padding.
+/// The way in which cuDNN computes one pass of a shape: the types, the padding and the plan.
 struct EngineChoice {
     CudnnRequest request;
     std::unique_ptr<CudnnPass> pass;
@@ -16,7 +16,8 @@ struct EngineChoice {
 
     [[nodiscard]] std::int64_t padded_in() const { return request.shape.channels_in; }
     [[nodiscard]] std::int64_t padded_out() const { return request.shape.channels_out; }
-    /// Of the input or its gradient, of the output or its gradient, of the weights or theirs.
+    /// type_of_x() returns the type of x or of its gradient. The next two functions do the same for y and for the
+    /// weights.
     [[nodiscard]] TensorType type_of_x() const { return type_unless_written_by(ConvolutionPass::data_gradient); }
     [[nodiscard]] TensorType type_of_y() const { return type_unless_written_by(ConvolutionPass::forward); }
     [[nodiscard]] TensorType type_of_weights() const {
@@ -29,11 +30,12 @@ private:
     }
 };
 
-/// Whether images are padded before cuDNN sees them: it has engines for paddings that are alike before and behind, and
-/// "same" with an even kernel is not.
+/// True if images are padded before cuDNN reads them. Engines of cuDNN need equal padding on both sides. The "same"
+/// padding of an even kernel is not equal on both sides.
 [[nodiscard]] bool pads_images(const ConvolutionShape& shape);
 
-/// The best that cuDNN has for a pass of a shape. Throws ApiError if it has no engine.
+/// Returns the best request that cuDNN supports for a pass of a shape, and its plan. Throws ApiError if cuDNN has no
+/// engine.
 [[nodiscard]] EngineChoice choose_engine(Libraries& libraries, ConvolutionPass pass, const ConvolutionShape& shape);
 
 }  // namespace finch::backend::cuda

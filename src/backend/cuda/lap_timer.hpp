@@ -8,21 +8,21 @@
 
 namespace finch::backend::cuda {
 
-/// What a CudaLapTimer keeps in the device's memory.
+/// The state of a CudaLapTimer in device memory.
 struct LapState {
     static constexpr std::int64_t most_all_reduces = std::int64_t{1} << 15;
 
-    std::uint64_t since = 0;  ///< the device's clock when the present lap began, in ns
+    std::uint64_t since = 0;  ///< the device's clock at the start of the current lap, in ns
     std::uint64_t nanoseconds[activities] = {};
-    std::int64_t all_reduces = 0;                     ///< laps, of which the first have their length in `all_reduce`
+    std::int64_t all_reduces = 0;                     ///< number of laps; `all_reduce` has the first lengths
     std::uint32_t all_reduce[most_all_reduces] = {};  ///< ns
 };
 
-/// A kernel of one thread at each change of the activity reads the device's clock. It is captured with the step, so
-/// that every repetition of its graph is measured.
+/// A lap timer on the device. At each change of activity, a kernel of one thread reads the device's clock. The kernel
+/// is captured with the step, so that every repetition of the step's graph is measured.
 class CudaLapTimer : public DeviceLapTimer {
 public:
-    /// `stream` must outlive it. Throws std::bad_alloc.
+    /// `stream` must outlive this object. Throws std::bad_alloc.
     explicit CudaLapTimer(Stream& stream);
 
     [[nodiscard]] LapTimes take() override;
@@ -32,7 +32,7 @@ private:
 
     Stream& stream_;
     StreamMemory memory_;
-    LapState* state_;  ///< in it
+    LapState* state_;  ///< in memory_
 };
 
 }  // namespace finch::backend::cuda

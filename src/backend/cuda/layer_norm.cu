@@ -9,11 +9,11 @@
 namespace finch::backend::cuda {
 namespace {
 
-// Layer normalisation of each sample of (batch, pixels, channels), as src/backend/cpu/layer_norm.cpp. All sums are
-// double, in a fixed order.
+// Layer normalisation of each sample of (batch, pixels, channels), like src/backend/cpu/layer_norm.cpp. All sums are
+// double and have a fixed order.
 
-/// The sum of `value` over the threads of a block, whose number is a power of two, in each of them. `shared` has a
-/// double for each thread.
+/// Returns, in each thread of a block, the sum of `value` over the block's threads. The number of threads is a power of
+/// two. `shared` has one double per thread.
 template <class Thread>
 [[nodiscard]] FINCH_DEVICE double block_sum(Thread& thread, double value, double* shared) {
     shared[thread.index()] = value;
@@ -29,8 +29,8 @@ template <class Thread>
     return sum;
 }
 
-/// y, and each sample's mean and inverse deviation (batch, 2). Blocks: x over samples. Shared memory: a double a
-/// thread.
+/// The kernel for y and for the mean and inverse deviation of each sample (batch, 2). Grid: x = samples. Shared memory:
+/// one double per thread.
 struct LayerNormForward {
     static constexpr int max_threads = 256;
     std::int64_t sample;  ///< pixels · channels
@@ -70,7 +70,7 @@ struct LayerNormForward {
     }
 };
 
-/// grad_x. Blocks: x over samples. Shared memory: a double a thread.
+/// The kernel for grad_x. Grid: x = samples. Shared memory: one double per thread.
 struct LayerNormInputGradient {
     static constexpr int max_threads = 256;
     std::int64_t sample;
@@ -106,9 +106,9 @@ struct LayerNormInputGradient {
     }
 };
 
-/// partial (parts, 2·channels): Σ grad · normalised x and Σ grad of each part of the rows (pixels of all samples).
-/// Blocks: x over groups of 32 channels, y over parts; 32 neighbouring threads have a channel each. Shared memory: two
-/// doubles a thread.
+/// The kernel that computes partial (parts, 2·channels): Σ grad · normalised x and Σ grad of each part of the rows
+/// (pixels of all samples). Grid: x = groups of 32 channels, y = parts. Each of 32 neighbouring threads has one
+/// channel. Shared memory: two doubles per thread.
 struct LayerNormPartials {
     static constexpr int max_threads = 256;
     static constexpr int lanes = 32;
@@ -152,7 +152,7 @@ struct LayerNormPartials {
     }
 };
 
-/// Adds the parts of weight and bias.
+/// The kernel that adds the parts and writes the gradients of weight and bias.
 struct LayerNormTotals {
     static constexpr int max_threads = 256;
     std::int64_t channels;
@@ -174,9 +174,10 @@ struct LayerNormTotals {
 
 constexpr int threads = LayerNormForward::max_threads;
 
-/// Into how many parts the rows are cut for the sums of the parameters, so that few channels still fill the GPU.
+/// Returns the number of parts into which the rows are divided for the gradients of the parameters. If there are few
+/// channels, there are more parts, so that the kernel still fills the GPU.
 int parts_of(const LayerNormShape& shape, const DeviceFacts& facts) {
-    constexpr std::int64_t rows_of_thread = 8;  // fewer are not worth a part
+    constexpr std::int64_t rows_of_thread = 8;  // minimum rows per thread
     const std::int64_t wanted =
         std::int64_t{4} * facts.multiprocessors / groups_of(shape.channels, LayerNormPartials::lanes);
     const std::int64_t most =
@@ -253,7 +254,7 @@ private:
     LayerNormShape shape_;
     int parts_;
     std::shared_ptr<const Scratch> scratch_;
-    StreamMemory moments_;  ///< of each sample of the last forward
+    StreamMemory moments_;  ///< of each sample in the last forward()
     const float* parameters_ = nullptr;
 };
 

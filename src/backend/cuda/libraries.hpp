@@ -13,7 +13,7 @@
 
 namespace finch::backend::cuda {
 
-/// Throws ApiError with the call's text and the library's words; std::bad_alloc where memory is what lacks.
+/// Throws ApiError with the text of the call and the library's error message, or std::bad_alloc if memory is exhausted.
 void check(cudnnStatus_t code, const char* call, std::source_location where);
 void check(cublasStatus_t code, const char* call, std::source_location where);
 #define FINCH_CUDNN(call) ::finch::backend::cuda::check((call), #call, std::source_location::current())
@@ -30,7 +30,7 @@ struct CublasTraits {
     static void destroy(type handle) noexcept;
 };
 
-/// The libraries' handles for one device, made when they are first asked for: it takes them a second and some memory.
+/// The library handles for one device. A handle is created on its first use: creation takes a second and some memory.
 class Libraries {
 public:
     [[nodiscard]] cudnnHandle_t cudnn();
@@ -41,21 +41,21 @@ private:
     UniqueHandle<CublasTraits> cublas_;
 };
 
-/// 91900 for 9.19.0; 0 if the library cannot be asked.
+/// Returns the version as a number, such as 91900 for 9.19.0, or 0 if the version cannot be queried.
 [[nodiscard]] std::int64_t cudnn_version() noexcept;
 [[nodiscard]] std::int64_t cublas_version() noexcept;
 
 struct CudnnConvolutionPlan;  ///< cudnn_plan.hpp
 struct CublasLinearPlan;      ///< cublas_linear.cpp
 
-/// What a library has chosen for a shape, once for all operations of the device. Bounded: of the plans that no
-/// operation uses, the one that was asked for least lately goes first.
+/// A cache of the plans that a library chose, by shape. All operations of the device share the cache. If the cache is
+/// full, the least recently requested plan that no operation uses is removed.
 template <class Shape, class Plan>
 class PlanCache {
 public:
     static constexpr std::size_t most = 128;  ///< unless more are in use
 
-    /// Null if there is none.
+    /// Returns null if there is no plan.
     [[nodiscard]] std::shared_ptr<Plan> find(const Shape& shape) {
         const auto found = plans_.find(shape);
         if (found == plans_.end()) {

@@ -9,7 +9,7 @@ namespace {
 
 // The mean over the pixels of (batch, pixels, channels).
 
-/// y (batch, channels).
+/// The kernel that computes the means y (batch, channels).
 struct MeanForward {
     static constexpr int max_threads = 256;
     std::int64_t batch, pixels, channels;

@@ -14,32 +14,33 @@ struct MemoryPoolTraits {
     static void destroy(type pool) noexcept;
 };
 
-/// The memory that all streams of a device take theirs from. cudaFree waits for the whole device; what is freed here
-/// goes back in the order of its stream, so an individual that ends waits for no other. Between individuals the pool
-/// keeps at most half of the device's memory. On a device without memory pools it is cudaMalloc and cudaFree.
+/// The memory pool of all streams of a device. Calls of cudaFree would wait for the whole device. The pool frees memory
+/// in stream order, so that an individual that ends does not wait for others. Between individuals the pool keeps at
+/// most half of the device's memory. On a device without memory pools, cudaMalloc and cudaFree are used.
 class MemoryPool {
 public:
     explicit MemoryPool(int device);
 
-    /// In the order of `stream`. Throws std::bad_alloc.
+    /// Allocates memory in the order of `stream`. Throws std::bad_alloc.
     [[nodiscard]] void* allocate(std::size_t bytes, cudaStream_t stream);
     void free(void* memory, cudaStream_t stream) noexcept;
-    /// What the pool keeps although it is unused, which cudaMemGetInfo does not count as free.
+    /// Returns the unused bytes that the pool keeps. The unused bytes are not part of the free memory that
+    /// cudaMemGetInfo reports.
     [[nodiscard]] std::size_t unused_bytes() const;
-    /// Gives that back to the device, for what is allocated outside of the pool.
+    /// Returns the unused memory to the device, for allocations outside the pool.
     void trim();
 
 private:
     UniqueHandle<MemoryPoolTraits> pool_;  ///< null: the device has none
 };
 
-/// A stream and the pool that its memory comes from.
+/// A stream and the pool that its memory is allocated from.
 struct StreamAndPool {
     UniqueStream stream;
     std::shared_ptr<MemoryPool> pool;
 };
 
-/// Memory of a MemoryPool, to be used on its stream, or by what waits for that. Move-only.
+/// Memory of a MemoryPool. Only its stream, or work that waits for its stream, may use it. Move-only.
 class StreamMemory {
 public:
     StreamMemory() = default;
@@ -61,7 +62,8 @@ private:
 
 class PinnedPool;
 
-/// Pinned host memory of a PinnedPool. Move-only. Nothing may be copied from or to it any more when it is destroyed.
+/// Pinned host memory of a PinnedPool. Move-only. All copies from and to this memory must be complete before the object
+/// is destroyed.
 class PinnedPiece {
 public:
     PinnedPiece() = default;
@@ -80,8 +82,8 @@ private:
     PinnedMemory memory_;
 };
 
-/// Pinned host memory that is used again: cudaFreeHost waits for the whole device too. Sizes are rounded up to powers
-/// of two, so it keeps at most twice what was in use at once.
+/// A pool of pinned host memory for reuse: cudaFreeHost would wait for the whole device. Sizes are rounded up to powers
+/// of two, so the pool keeps at most twice the memory that was in use at the same time.
 class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
 public:
     /// Throws std::bad_alloc.

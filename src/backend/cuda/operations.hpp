@@ -10,22 +10,23 @@
 
 namespace finch::backend::cuda {
 
-/// Finch's own kernels for few channels: NHWC, float32, bias and activation fused; no packing, no padding.
+/// Finch's own kernels for few channels: NHWC, float32, with fused bias and activation, without packing or padding.
 [[nodiscard]] bool direct_suits(const DeviceFacts& facts, const ConvolutionShape& shape);
 [[nodiscard]] bool direct_suits(const DeviceFacts& facts, const LinearShape& shape);
 [[nodiscard]] std::unique_ptr<Operation> make_direct(Stream& stream, const ConvolutionShape& shape);
 [[nodiscard]] std::unique_ptr<Operation> make_direct(Stream& stream, const LinearShape& shape);
 
-/// The general path: cuDNN for any convolution, cuBLASLt for any linear layer.
+/// The general implementation: cuDNN for any convolution, cuBLASLt for any linear layer.
 [[nodiscard]] std::unique_ptr<Operation> make_library(Stream& stream, const ConvolutionShape& shape);
 [[nodiscard]] std::unique_ptr<Operation> make_library(Stream& stream, const LinearShape& shape);
 
-/// What has one implementation, Finch's own: the file that implements a shape specialises it.
+/// Makes an operation that only Finch's own kernels implement. The file that implements a shape specialises this
+/// template.
 template <class Shape>
 [[nodiscard]] std::unique_ptr<Operation> make(Stream& stream, const Shape& shape);
 
-/// Bytes that an operation would ask of Stream::scratch(). The libraries' workspaces are bounded: cuDNN's by 64 MiB,
-/// cuBLASLt's by 4 MiB.
+/// Returns the bytes that an operation would request from Stream::scratch(). The workspaces of the libraries are
+/// limited: 64 MiB for cuDNN, 4 MiB for cuBLASLt.
 [[nodiscard]] std::size_t direct_scratch(Stream& stream, const ConvolutionShape& shape);
 [[nodiscard]] std::size_t direct_scratch(Stream& stream, const LinearShape& shape);
 [[nodiscard]] std::size_t library_scratch(Stream& stream, const ConvolutionShape& shape);
@@ -33,7 +34,7 @@ template <class Shape>
 [[nodiscard]] std::size_t scratch(Stream& stream, const BatchNormShape& shape);
 [[nodiscard]] std::size_t scratch(Stream& stream, const LayerNormShape& shape);
 
-/// `to` += `from`, in line on `stream`.
+/// Adds `from` to `to` in the order of `stream`.
 void accumulate(cudaStream_t stream, const float* from, float* to, std::int64_t count);
 
 }  // namespace finch::backend::cuda

@@ -11,14 +11,14 @@
 namespace finch::backend::cuda {
 namespace {
 
-/// A PoolingShape in numbers of 32 bits, whose divisions are cheap.
+/// A PoolingShape with 32-bit numbers, which divide faster.
 struct PoolingSizes {
     int height, width, channels;
     int height_out, width_out;
     int kernel, stride, padding;
 };
 
-/// Where a thread works: `parts` blocks share a row of pixels, in which it takes one channel of one pixel.
+/// The element that a thread computes: one channel of one pixel. `parts` blocks share a row of pixels.
 struct PoolingPlace {
     int sample, row, column, channel;
     bool there;
@@ -35,14 +35,15 @@ struct PoolingPlace {
     }
 };
 
-/// Offset of an element of an NHWC tensor.
+/// Returns the offset of an element in an NHWC tensor.
 [[nodiscard]] FINCH_DEVICE std::int64_t nhwc_offset(int sample, int row, int column, int channel, int height, int width,
                                                     int channels) {
     return ((static_cast<std::int64_t>(sample) * height + row) * width + column) * channels + channel;
 }
 
-/// y (N, HO, WO, C) = the largest entry of each window, the first of several; one that is not a number wins. `winners`,
-/// of y's shape: where in the image it is, row · width + column.
+/// The kernel for y (N, HO, WO, C), the largest entry of each window. If several entries are equal, the first one is
+/// used. A NaN counts as the largest entry. `winners` has the shape of y and contains the position of each largest
+/// entry in the image, row · width + column.
 struct MaxPoolingForward {
     static constexpr int max_threads = 256;
     PoolingSizes sizes;
@@ -79,7 +80,7 @@ struct MaxPoolingForward {
     }
 };
 
-/// y = the mean over each window, padding being zeros.
+/// The kernel for y, the mean over each window. Padding counts as zeros.
 struct AveragePoolingForward {
     static constexpr int max_threads = 256;
     PoolingSizes sizes;
@@ -107,8 +108,9 @@ struct AveragePoolingForward {
     }
 };
 
-/// grad_x (N, H, W, C): each entry looks at the windows that contain it and takes what is its own: of a maximum all
-/// where it is the winner, of an average (`winners` null) an equal share.
+/// The kernel for grad_x (N, H, W, C). Each entry of grad_x is the sum of its parts of the gradients of all windows
+/// that contain it. In max pooling an entry gets the whole gradient of a window if it is the window's maximum. In
+/// average pooling (`winners` is null) an entry gets an equal part of the gradient.
 struct PoolingBackward {
     static constexpr int max_threads = 256;
     PoolingSizes sizes;
@@ -138,9 +140,9 @@ struct PoolingBackward {
     }
 
 private:
-    /// The windows along one axis that contain `position`.
+    /// Returns the first window along one axis that contains `position`; last_window() returns the last window.
     [[nodiscard]] FINCH_DEVICE int first_window(int position) const {
-        const int beyond = position + sizes.padding - sizes.kernel;  // where a window ends that just misses it
+        const int beyond = position + sizes.padding - sizes.kernel;  // the end of a window that just misses `position`
         return beyond < 0 ? 0 : beyond / sizes.stride + 1;
     }
     [[nodiscard]] FINCH_DEVICE int last_window(int position, int windows) const {
@@ -161,7 +163,7 @@ PoolingSizes sizes_of(const PoolingShape& shape) {
             .padding = narrow(shape.padding)};
 }
 
-/// Blocks over rows of pixels; see PoolingPlace.
+/// A grid of blocks over rows of pixels; see PoolingPlace.
 struct RowGrid {
     Grid grid;
     int parts;
@@ -214,7 +216,7 @@ private:
     PoolingSizes sizes_;
     RowGrid out_;           ///< over y
     RowGrid in_;            ///< over x
-    StreamMemory winners_;  ///< of the last forward; null for averages
+    StreamMemory winners_;  ///< of the last forward(); null for averages
 };
 
 }  // namespace

@@ -26,11 +26,11 @@ std::shared_ptr<const ResidentImages> ResidentSets::get(Stream& stream, const Im
         return nullptr;
     }
     try {
-        stream.shared()->pool->trim();  // the images lie outside of it
+        stream.shared()->pool->trim();  // the images are outside the pool
         auto set = std::make_shared<ResidentImages>();
         set->pixels = bring(stream, images.pixels);
         set->answers = bring(stream, images.answers());
-        FINCH_CUDA(cudaStreamSynchronize(stream.get()));  // other streams read it too
+        FINCH_CUDA(cudaStreamSynchronize(stream.get()));  // other streams also read the images
         known = set;
         return set;
     } catch (const std::bad_alloc&) {

@@ -11,21 +11,21 @@
 
 namespace finch::backend::cuda {
 
-/// A data set in the device's memory.
+/// A data set in device memory.
 struct ResidentImages {
     DeviceMemory pixels;   ///< (samples, H, W, C), as bytes
     DeviceMemory answers;  ///< labels or targets
 };
 
-/// The data sets of a device, each once for all that use it and no longer than they do.
+/// The data sets in a device's memory. Each data set is stored once for all its users and freed with the last user.
 class ResidentSets {
 public:
-    /// The data set, brought now where it is not there yet. Null if it would take more than a third of the free
-    /// memory, or there is not enough: it is to be streamed.
+    /// Returns the data set. Copies the data set to the device if it is not there yet. Returns null if the data set
+    /// would take more than a third of the free memory, or does not fit. The caller must then stream the images.
     [[nodiscard]] std::shared_ptr<const ResidentImages> get(Stream& stream, const Images& images);
 
 private:
-    using Key = std::tuple<const void*, const void*, std::size_t>;  ///< where its pixels and answers lie on the host
+    using Key = std::tuple<const void*, const void*, std::size_t>;  ///< host addresses of pixels and answers; size
     std::map<Key, std::weak_ptr<const ResidentImages>> sets_;
 };
 

@@ -7,7 +7,7 @@
 
 namespace finch::backend::cuda {
 void log_failure(cudaError_t code, const char* call) noexcept {
-    // A driver that is shutting down has freed everything itself.
+    // A driver that is shutting down has already freed everything.
     if (code != cudaSuccess && code != cudaErrorCudartUnloading) {
         spdlog::warn("{}: {}", call, cudaGetErrorString(code));
         static_cast<void>(cudaGetLastError());
@@ -18,7 +18,7 @@ void check(cudaError_t code, const char* call, std::source_location where) {
     if (code == cudaSuccess) {
         return;
     }
-    static_cast<void>(cudaGetLastError());  // what can be cleared is not the next call's fault
+    static_cast<void>(cudaGetLastError());  // so that the next check does not report this error
     if (code == cudaErrorMemoryAllocation) {
         throw std::bad_alloc();
     }

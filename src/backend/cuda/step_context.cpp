@@ -48,13 +48,13 @@ CudaStepContext::CudaStepContext(Stream& stream, const Images& images, std::int6
     FINCH_CUDA(cudaStreamSynchronize(stream.get()));
 }
 
-/// Its memory goes now: nothing under way may still read it.
+/// Waits for the stream: work on the stream may still read the memory that is freed now.
 CudaStepContext::~CudaStepContext() {
     static_cast<void>(cudaStreamSynchronize(stream_.get()));
 }
 
-/// The same whether the images are streamed or resident, which each rank of a worker finds out for itself: all must ask
-/// for the same steps.
+/// Returns the same capacity for streamed and for resident images. Each rank of a worker decides by itself whether it
+/// streams images, but all ranks must request the same steps.
 std::int64_t CudaStepContext::steps_that_fit(const Images& images, std::int64_t batch) {
     const std::int64_t bytes = std::max<std::int64_t>(1, batch * static_cast<std::int64_t>(images.bytes_per_image()));
     return std::max<std::int64_t>(1, std::min({most_steps, most_indices / batch, most_brought / bytes}));
@@ -95,7 +95,7 @@ void CudaStepContext::bring_constants() {
 
 void CudaStepContext::allocate_staging() {
     const std::size_t images = static_cast<std::size_t>(capacity_) * batch_;
-    const std::size_t pixels = (images * images_.bytes_per_image() + 15) / 16 * 16;  // answers follow, aligned
+    const std::size_t pixels = (images * images_.bytes_per_image() + 15) / 16 * 16;  // the answers follow, aligned
     brought_ = stream_.allocate(pixels + images * images_.bytes_per_answer());
     host_answers_ = stream_.allocate_pinned(images * images_.bytes_per_answer());
     view_.pixels = static_cast<const std::uint8_t*>(brought_.get());
@@ -141,7 +141,8 @@ void CudaStepContext::announce(std::span<const std::int64_t> indices) {
     }
 }
 
-/// Copies the images of `indices` to the device, one after another, and says where they are there: `positions`.
+/// Copies the images of `indices` to the device, one after another, and writes their positions on the device to
+/// `positions`.
 void CudaStepContext::bring_images(std::span<const std::int64_t> indices, std::span<std::int64_t> positions) {
     const std::size_t answer = images_.bytes_per_answer();
     const std::span<const std::byte> all_answers = images_.answers();
@@ -162,19 +163,19 @@ void CudaStepContext::bring_images(std::span<const std::int64_t> indices, std::s
                                cudaMemcpyHostToDevice, stream_.get()));
 }
 
-/// From files: while one batch is copied, the loader reads those behind it.
+/// Copies images from files. While one batch is copied, the loader reads the next batches.
 void CudaStepContext::load_pixels(std::span<const std::int64_t> indices) {
     const std::size_t bytes = batch_ * images_.bytes_per_image();
     auto* target = const_cast<std::uint8_t*>(view_.pixels);
     loader_->want(indices);
     for (std::size_t begin = 0; begin < indices.size(); begin += batch_, target += bytes) {
-        FINCH_CUDA(cudaEventSynchronize(copied_.get()));  // next() gives its buffer back
+        FINCH_CUDA(cudaEventSynchronize(copied_.get()));  // next() reuses the buffer that is copied from
         FINCH_CUDA(cudaMemcpyAsync(target, loader_->next().data(), bytes, cudaMemcpyHostToDevice, stream_.get()));
         FINCH_CUDA(cudaEventRecord(copied_.get(), stream_.get()));
     }
 }
 
-/// From host memory: while one pinned buffer is copied from, the other is filled.
+/// Copies images from host memory. While one pinned buffer is copied to the device, the other is filled.
 void CudaStepContext::gather_pixels(std::span<const std::int64_t> indices) {
     const std::size_t size = images_.bytes_per_image();
     const std::size_t at_once = std::max<std::size_t>(1, staging_bytes / std::max<std::size_t>(1, size));
@@ -197,7 +198,7 @@ void CudaStepContext::gather_pixels(std::span<const std::int64_t> indices) {
     }
 }
 
-/// A part of the device's StepState; and back. Both wait.
+/// Reads a part of the device's StepState; write() writes a part. read() and write() block.
 template <class Part>
 Part CudaStepContext::read(const Part& part) const {
     auto* host = static_cast<Part*>(host_state_.get());

@@ -15,11 +15,11 @@
 
 namespace finch::backend::cuda {
 
-/// Steps that lie in the device's memory. The images lie there too, once for all who use the data set; where they do
-/// not fit, or are in files, each fill() brings those of its steps.
+/// A StepContext with its steps in device memory. The images are also in device memory, stored once for all users of
+/// the data set. If the images do not fit, or are in files, each fill() copies the images of its steps.
 class CudaStepContext : public StepContext {
 public:
-    /// `stream` must outlive it. Throws std::bad_alloc.
+    /// `stream` must outlive this object. Throws std::bad_alloc.
     CudaStepContext(Stream& stream, const Images& images, std::int64_t batch);
     ~CudaStepContext() override;
 
@@ -48,7 +48,7 @@ private:
 
     Stream& stream_;
     Images images_;
-    std::shared_ptr<const ResidentImages> resident_;  ///< null: each fill() brings images
+    std::shared_ptr<const ResidentImages> resident_;  ///< null: each fill() copies images
     std::int64_t capacity_;
     std::size_t batch_;
     StepView view_;
@@ -56,20 +56,20 @@ private:
     StreamMemory constants_;  ///< mean, deviation, class weights
     StreamMemory state_;
     StreamMemory steps_;        ///< rows, then indices
-    PinnedPiece host_steps_;    ///< the same on the host
-    PinnedPiece host_state_;    ///< for what is read and written of it
-    StreamMemory brought_;      ///< pixels, then answers, of one fill(), if they are not resident
-    PinnedPiece host_answers_;  ///< of them
+    PinnedPiece host_steps_;    ///< the host copy of steps_
+    PinnedPiece host_state_;    ///< for reads and writes of state_
+    StreamMemory brought_;      ///< pixels, then answers, of one fill(), if the images are not resident
+    PinnedPiece host_answers_;  ///< answers of one fill()
 
     struct Staging {
         PinnedPiece pixels;
         UniqueEvent copied;
     };
-    std::array<Staging, 2> staging_;  ///< of images in host memory: one is copied from while the other is filled
+    std::array<Staging, 2> staging_;  ///< for images in host memory: one is copied while the other is filled
 
-    PinnedPiece ring_;                             ///< the loader's
-    std::optional<finch::pixels::Loader> loader_;  ///< of images in files
-    UniqueEvent copied_;                           ///< what the loader brought last
+    PinnedPiece ring_;                             ///< memory of the loader
+    std::optional<finch::pixels::Loader> loader_;  ///< only for images in files
+    UniqueEvent copied_;                           ///< recorded after the copy of the last loaded batch
 };
 
 [[nodiscard]] inline CudaStepContext& own(StepContext& step) {

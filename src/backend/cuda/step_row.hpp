@@ -5,38 +5,39 @@
 
 #include <cstdint>
 
-// What a StepContext keeps in the device's memory, as kernels see it.
+// The data of a StepContext in device memory, as kernels use them.
 namespace finch::backend::cuda {
 
-/// A step's scalars.
+/// The scalars of one step.
 struct StepRow {
     float grad_scale = 0;
     float label_smoothing = 0;
     OptimizerScalars optimizer = {};
     float average_share = 0;
     PhiloxKey random_key = {};
-    std::int64_t first_sample = 0;  ///< place within the batch of the whole worker
-    std::int64_t samples = 0;       ///< of the batch that are no padding: the first ones
+    std::int64_t first_sample = 0;  ///< index within the batch of the whole worker
+    std::int64_t samples = 0;       ///< samples of the batch that are not padding; they come first
 };
 
-/// Where the steps are. In device memory, one per context; copied as a whole.
+/// The progress of a StepContext through its steps. Each context has one StepState in device memory, which is copied as
+/// a whole.
 struct StepState {
-    std::int64_t next = 0;  ///< the row after the present step's
-    StepRow current = {};   ///< the present step's, its grad_scale times the loss scale
+    std::int64_t next = 0;  ///< the row after the current step's row
+    StepRow current = {};   ///< the current step's row; grad_scale is multiplied by the loss scale
     LossSums sums = {};
     LossScale loss_scale = {};
-    std::int32_t found_overflow = 0;  ///< 1: a gradient of the present step is not finite
+    std::int32_t found_overflow = 0;  ///< 1: a gradient of the current step is not finite
 };
 
-/// A context's device memory: what kernels take by value.
+/// A view of a context's device memory. Kernels receive the view by value.
 struct StepView {
     const StepRow* rows = nullptr;          ///< (steps)
     const std::int64_t* indices = nullptr;  ///< (steps, batch); −1 is padding
     StepState* state = nullptr;
     const std::uint8_t* pixels = nullptr;  ///< (samples, H·W·C), as bytes
     const void* answers = nullptr;         ///< labels int32 (samples), or targets float (samples, target_size)
-    const float* mean = nullptr;       ///< (channels); a pixel p becomes (p − mean) / deviation, p of a byte / 255
-    const float* deviation = nullptr;  ///< (channels)
+    const float* mean = nullptr;           ///< (channels); (pixel − mean) / deviation; bytes are divided by 255
+    const float* deviation = nullptr;      ///< (channels)
     const float* class_weights = nullptr;  ///< (classes), or null: all 1
     std::int64_t pixels_per_image = 0;     ///< H·W·C
     std::int32_t float_pixels = 0;         ///< 1: a pixel is a float, otherwise a byte
@@ -47,16 +48,16 @@ struct StepView {
     [[nodiscard]] FINCH_PORTABLE std::int32_t label(std::int64_t sample) const {
         return static_cast<const std::int32_t*>(answers)[sample];
     }
-    /// (target_size)
+    /// Returns the target of a sample: target_size floats.
     [[nodiscard]] FINCH_PORTABLE const float* target(std::int64_t sample, std::int64_t target_size) const {
         return static_cast<const float*>(answers) + sample * target_size;
     }
-    /// Before its normalisation; `at`: sample · H·W·C + its place.
+    /// Returns a pixel before normalisation. `at` is sample · H·W·C + the index within the sample.
     [[nodiscard]] FINCH_PORTABLE float pixel(std::int64_t at) const {
         return float_pixels != 0 ? reinterpret_cast<const float*>(pixels)[at] : static_cast<float>(pixels[at]) / 255.0F;
     }
 
-    /// (batch), of the present step.
+    /// Returns the image indices (batch) of the current step.
     [[nodiscard]] FINCH_PORTABLE const std::int64_t* present_indices() const {
         return indices + (state->next - 1) * batch;
     }

@@ -36,7 +36,7 @@ void softmax_cross_entropy(cudaStream_t stream, const StepView& step, const floa
                       Kernel{.step = step, .logits = logits, .classes = classes, .grad = grad}));
 }
 
-/// What one optimizer step works on.
+/// The arguments of one optimizer step.
 struct Arena {
     const StepState* state;
     bool decays;
@@ -98,7 +98,7 @@ void launch_load_batch(cudaStream_t stream, const StepView& step, float* out) {
 
 void launch_softmax_cross_entropy(cudaStream_t stream, const StepView& step, const float* logits, std::int64_t classes,
                                   float* grad) {
-    // Many lanes per sample make a small batch fast; with a large one, few leave no lane idle.
+    // A small batch is fast with many lanes per sample. With few lanes per sample, a large batch leaves no lane idle.
     if (classes > 32) {
         softmax_cross_entropy<32>(stream, step, logits, classes, grad);
     } else if (step.batch <= 32) {

@@ -51,7 +51,7 @@ std::shared_ptr<const Scratch> Stream::scratch(std::size_t bytes) {
             scratch->captured_.push_back(std::move(scratch->memory_));
         }
         scratch->bytes_ = 0;
-        scratch->memory_ = {};  // first, so that both need not be there at once
+        scratch->memory_ = {};  // first, so that both need not exist at the same time
         scratch->memory_ = allocate(bytes);
         scratch->bytes_ = bytes;
     }
@@ -65,7 +65,7 @@ void Stream::keep_scratch() {
 }
 
 std::size_t Stream::free_bytes() const {
-    FINCH_CUDA(cudaStreamSynchronize(get()));  // what was freed on it counts
+    FINCH_CUDA(cudaStreamSynchronize(get()));  // memory freed on the stream then counts as free
     std::size_t free = 0;
     std::size_t total = 0;
     FINCH_CUDA(cudaMemGetInfo(&free, &total));

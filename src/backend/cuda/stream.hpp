@@ -13,20 +13,20 @@
 
 namespace finch::backend::cuda {
 
-/// What the rules that choose kernels ask of a GPU.
+/// The properties of a GPU that decide which kernels are used.
 struct DeviceFacts {
     int index = 0;
     std::string name;  ///< "NVIDIA H200"
     int multiprocessors = 1;
     int capability = 0;                 ///< 10 · major + minor: 90 for Hopper
-    std::size_t shared_bytes_most = 0;  ///< of one block, when asked for
+    std::size_t shared_bytes_most = 0;  ///< maximum per block, with an explicit request
 };
 
 class Libraries;     ///< cuDNN's and cuBLASLt's handles (libraries.hpp)
 class Plans;         ///< library plans by shape (libraries.hpp)
 class ResidentSets;  ///< data sets in the device's memory (resident_images.hpp)
 
-/// What all lines of work of one device share.
+/// State that all streams of one device share.
 struct Shared {
     DeviceFacts facts;
     std::unique_ptr<Libraries> libraries;
@@ -38,8 +38,9 @@ struct Shared {
     ~Shared();
 };
 
-/// Memory that the operations of a stream may use as they like within one call: they run one after another, so all
-/// share it. It grows with what they ask for, and goes with the last of them.
+/// Scratch memory for the operations of a stream. Each operation may use the memory within one call. Operations run one
+/// after another, so all of them share the memory. The memory grows to the largest request and is freed with the last
+/// operation.
 class Scratch {
 public:
     [[nodiscard]] void* get() const noexcept { return memory_.get(); }
@@ -48,15 +49,15 @@ private:
     friend class Stream;
     StreamMemory memory_;
     std::size_t bytes_ = 0;
-    bool is_captured_ = false;            ///< a graph knows where it lies
-    std::vector<StreamMemory> captured_;  ///< smaller ones that graphs know
+    bool is_captured_ = false;            ///< a graph refers to its address
+    std::vector<StreamMemory> captured_;  ///< smaller memory that graphs refer to
 };
 
-/// One line of work on a GPU, and what its operations share. Its operations must not outlive it.
+/// A stream on a GPU and the state that its operations share. The operations must not outlive the stream.
 class Stream {
 public:
     explicit Stream(std::shared_ptr<Shared> shared);
-    ~Stream();  ///< waits until everything is done
+    ~Stream();  ///< waits until all work is done
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
 
@@ -66,16 +67,17 @@ public:
     [[nodiscard]] Plans& plans() const noexcept { return *shared_->plans; }
     [[nodiscard]] const std::shared_ptr<Shared>& shared() const noexcept { return shared_; }
 
-    /// Zeroed memory of the device. Throws std::bad_alloc.
+    /// Allocates zeroed device memory. Throws std::bad_alloc.
     [[nodiscard]] StreamMemory allocate(std::size_t bytes);
-    /// Pinned host memory, not zeroed. Throws std::bad_alloc.
+    /// Allocates pinned host memory, not zeroed. Throws std::bad_alloc.
     [[nodiscard]] PinnedPiece allocate_pinned(std::size_t bytes);
-    /// Scratch memory of at least `bytes`, for an operation that keeps it as long as it lives and asks it where it lies
-    /// at each call. What is too small is freed at once, unless a graph knows it. Throws std::bad_alloc.
+    /// Returns scratch memory of at least `bytes`. An operation keeps the Scratch object for its lifetime and calls
+    /// get() in each call, because the address may change. Memory that is too small is freed immediately, unless a
+    /// graph refers to it. Throws std::bad_alloc.
     [[nodiscard]] std::shared_ptr<const Scratch> scratch(std::size_t bytes);
-    /// To be called when work on this stream has been captured: the scratch memory stays where it is.
+    /// Keeps the scratch memory at its current address. Call keep_scratch() after work on this stream was captured.
     void keep_scratch();
-    /// Bytes that allocate() can still give, about.
+    /// Returns approximately how many bytes allocate() can still provide.
     [[nodiscard]] std::size_t free_bytes() const;
 
 private:

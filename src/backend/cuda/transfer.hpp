@@ -8,7 +8,8 @@
 
 namespace finch::backend::cuda {
 
-/// In line with the work of `stream`, which must outlive it. Throws std::bad_alloc.
+/// Returns a transfer that is ordered with the work of `stream`. `stream` must outlive the transfer. Throws
+/// std::bad_alloc.
 [[nodiscard]] std::unique_ptr<Transfer> make_transfer(cudaStream_t stream, std::size_t floats);
 
 }  // namespace finch::backend::cuda

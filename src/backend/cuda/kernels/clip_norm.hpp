@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <kernel_launch.hpp>
 
-// Scaling of gradients by their norm. Sums are double, in a fixed order.
+// Scaling of gradients by their norm. The sums are double and have a fixed order.
 namespace finch::backend::cuda {
 
-/// partial (blocks): Σ value² of each block's part, added as a tree. Threads: a power of two; shared memory: a double
-/// each.
+/// The kernel that computes partial (blocks): Σ value² over each block's part, added as a tree. The number of threads
+/// per block must be a power of two. Shared memory: one double per thread.
 struct SquareSums {
     static constexpr int max_threads = 256;
     static constexpr int most_blocks = 512;
@@ -36,7 +36,8 @@ struct SquareSums {
     }
 };
 
-/// Every thread adds the few parts itself.
+/// The kernel that scales the values to the norm `most`. Every thread adds the partial sums itself, because there are
+/// only few.
 struct ScaleToNorm {
     static constexpr int max_threads = 256;
     float* values;

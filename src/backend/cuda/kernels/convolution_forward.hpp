@@ -4,33 +4,35 @@
 
 namespace finch::backend::cuda {
 
-/// y = f(x ∗ w + b), or, where `is_gradient`, grad_x from grad_y. A thread computes `pixels` neighbours of a row in
-/// `outputs` channels, all in registers; the block's weights lie in shared memory, those of one tap together, so that a
-/// warp reads them as 128-bit broadcasts. Blocks: x: batch · bands of tile.rows rows.
+/// The kernel that computes y = f(x ∗ w + b) or, if `is_gradient`, grad_x from grad_y. A thread computes `pixels`
+/// neighbouring pixels of a row in `outputs` channels, all in registers. The block's weights are in shared memory. The
+/// weights of one tap are contiguous, so that a warp reads them as 128-bit broadcasts. Grid: x = batch · bands, with
+/// tile.rows rows per band.
 template <int kernel, int pixels, int outputs>
 struct DirectConvolution {
     static constexpr int max_threads = 256;
     static constexpr int taps = kernel * kernel;
-    static constexpr int weight_pitch = (outputs + 3) / 4 * 4;        ///< floats of one tap and group of channels
-    static constexpr int window = (pixels + kernel - 1 + 3) / 4 * 4;  ///< columns that a thread reads of a row
+    static constexpr int weight_pitch = (outputs + 3) / 4 * 4;        ///< floats per tap and group of channels
+    static constexpr int window = (pixels + kernel - 1 + 3) / 4 * 4;  ///< columns of a row that a thread reads
 
     ConvolutionSizes sizes;
     TileSizes tile;
     int bands;
-    int groups;  ///< of `outputs` channels
+    int groups;  ///< groups of `outputs` channels
     bool is_gradient;
     Activation activation;
     const float* x;
-    const float* slope_of;    ///< gradient: the output of forward; else null
+    const float* slope_of;    ///< gradient: the output of forward; otherwise null
     const float* parameters;  ///< weight (forward's out, forward's in, kernel, kernel), then bias
     float* y;
 
-    /// Shared memory, in floats.
+    /// Returns the size of the shared memory in floats.
     [[nodiscard]] static std::size_t shared_floats(const ConvolutionSizes& sizes, const TileSizes& tile, int groups) {
         return static_cast<std::size_t>(sizes.channels) *
                static_cast<std::size_t>(tile.plane + taps * groups * weight_pitch);
     }
-    /// Columns of the tile: the last thread of a row reads a whole window.
+    /// Returns the number of columns of the tile. The tile includes the whole window that the last thread of a row
+    /// reads.
     [[nodiscard]] static int columns(int width_out) {
         return (width_out + pixels - 1) / pixels * pixels - pixels + window;
     }
@@ -63,8 +65,8 @@ struct DirectConvolution {
     }
 
 private:
-    /// (channel read, tap, group, output): what lies beyond channels_out is zero. The gradient takes forward's weights
-    /// turned round, with in and out changed.
+    /// Loads the weights as (input channel, tap, group, output), with zeros beyond channels_out. The gradient uses the
+    /// weights of forward rotated by 180 degrees, with input and output channels exchanged.
     template <class Thread>
     FINCH_DEVICE void load_weights(const Thread& thread, float* weights) const {
         const int count = sizes.channels * taps * groups * weight_pitch;
@@ -103,7 +105,7 @@ private:
         }
     }
 
-    /// By 128 bits where a thread's first column is a multiple of 4.
+    /// Reads a window, 128 bits at a time if the first column of each thread is a multiple of 4.
     static FINCH_DEVICE void read_window(const float* from, float (&seen)[window]) {
         if constexpr (pixels % 4 == 0) {
             FINCH_UNROLL for (int i = 0; i < window; i += 4) {

@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <kernel_launch.hpp>
 
-// What the direct convolution kernels share. A block works on a band of rows of one sample; what it reads lies in
-// shared memory as planes (channel, row, column), padding included, so that neighbouring lanes read neighbouring words.
+// The common code of the direct convolution kernels. A block computes a band of rows of one sample. The block's inputs
+// are in shared memory as planes (channel, row, column), including padding, so that neighbouring lanes read
+// neighbouring words.
 namespace finch::backend::cuda {
 
-/// A stride-1 convolution that reads (batch, height, width, channels) and writes (batch, height_out, width_out,
-/// channels_out), NHWC. The gradient of the input is one too, which reads the gradient of the output.
+/// The sizes of a stride-1 convolution that reads (batch, height, width, channels) and writes (batch, height_out,
+/// width_out, channels_out), NHWC. A convolution of the same form computes the gradient of the input from the gradient
+/// of the output.
 struct ConvolutionSizes {
     int height;
     int width;
@@ -21,14 +23,14 @@ struct ConvolutionSizes {
     int height_out;
     int width_out;
     int channels_out;
-    int padding;  ///< rows above and columns left of what is read
+    int padding;  ///< rows above and columns left of the input
 };
 
 /// Lengths in shared memory, in floats.
 struct TileSizes {
-    int rows;   ///< that the block writes; it reads rows + kernel − 1
-    int pitch;  ///< from row to row, a multiple of 4
-    int plane;  ///< from channel to channel: a multiple of 4, an odd one, so that channels lie in different banks
+    int rows;   ///< rows that the block writes; it reads rows + kernel − 1
+    int pitch;  ///< from row to row; a multiple of 4
+    int plane;  ///< from channel to channel; an odd multiple of 4, so that channels are in different banks
 };
 
 inline TileSizes tile_sizes(int rows, int columns, int kernel) {
@@ -37,9 +39,9 @@ inline TileSizes tile_sizes(int rows, int columns, int kernel) {
     return {.rows = rows, .pitch = pitch, .plane = plane % 8 == 0 ? plane + 4 : plane};
 }
 
-/// Fills the tile with the rows from `first_row` − padding on; zeros around the image. Where `slope_of` is not null,
-/// what is read is a gradient, and is multiplied with the activation's derivative at `slope_of`. All threads of the
-/// block; sync() must follow.
+/// Fills the tile with rows that begin at `first_row` − padding. Positions outside the image become zero. If `slope_of`
+/// is not null, the input is a gradient: each value is multiplied by the activation's derivative at `slope_of`. All
+/// threads of the block must call load_tile() and then sync().
 template <class Thread>
 FINCH_DEVICE void load_tile(const Thread& thread, const ConvolutionSizes& sizes, const TileSizes& tile, int tile_rows,
                             const float* image, const float* slope_of, Activation activation, int first_row,

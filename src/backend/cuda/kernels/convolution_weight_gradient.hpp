@@ -4,20 +4,22 @@
 
 namespace finch::backend::cuda {
 
-/// First of two stages: each block's share of the gradients of weight (out, in, kernel, kernel) and bias (out), in that
-/// order, for up to `outputs` channels out. A block walks over bands of rows of samples. A thread has a channel in and
-/// a row of the kernel, and of them kernel · outputs sums, in registers; it walks along pieces of rows, which the
-/// slices of the block share among them. In the end the slices' sums are added in their order.
+/// The first of two stages of a convolution's weight and bias gradients. Each block computes its part of the gradients
+/// of weight (out, in, kernel, kernel) and bias (out), in this order, for up to `outputs` output channels. A block
+/// processes bands, each of some rows of one sample. A thread computes the gradients for one input channel and one row
+/// of the kernel, with kernel · outputs sums in registers. Each thread processes pieces of rows. The threads of a block
+/// form slices, which divide the pieces among themselves. At the end the sums of the slices are added in the order of
+/// the slices.
 template <int kernel, int outputs>
 struct DirectWeightGradient {
     static constexpr int max_threads = 256;
-    static constexpr int grad_pitch = (outputs + 3) / 4 * 4;  ///< floats of one pixel
+    static constexpr int grad_pitch = (outputs + 3) / 4 * 4;  ///< floats per pixel
 
     ConvolutionSizes sizes;
     TileSizes tile;
     int batch;
     int bands;
-    int piece;   ///< columns that a thread walks along at once
+    int piece;   ///< columns of a piece
     int slices;  ///< count() ≥ slices · channels · kernel
     Activation activation;
     const float* x;
@@ -25,7 +27,8 @@ struct DirectWeightGradient {
     const float* grad_y;
     float* partial;  ///< (blocks, weights + biases)
 
-    /// Shared memory, in floats: the tile and the gradients, or, later, all threads' sums.
+    /// Returns the size of the shared memory in floats. The memory holds the tile and the gradients, and later the sums
+    /// of all threads.
     [[nodiscard]] static std::size_t shared_floats(const ConvolutionSizes& sizes, const TileSizes& tile, int threads) {
         const auto work =
             static_cast<std::size_t>(sizes.channels * tile.plane + tile.rows * sizes.width_out * grad_pitch);
@@ -85,7 +88,8 @@ private:
         }
     }
 
-    /// Adds what this thread's pieces of rows give. `plane`: the first row and column that its row of the kernel sees.
+    /// Adds the products of x and the gradient for this thread's pieces of rows. `plane` points to the first row and
+    /// column that the thread's kernel row reads.
     FINCH_DEVICE void walk(const float* plane, const float* grads, int slice, float (&sums)[kernel][outputs]) const {
         const int pieces = (sizes.width_out + piece - 1) / piece;
         for (int unit = slice; unit < tile.rows * pieces; unit += slices) {
@@ -124,7 +128,8 @@ private:
         }
     }
 
-    /// This thread's share of its channel's sum: channel index() mod grad_pitch, every so many pixels.
+    /// Returns this thread's part of a bias gradient. The channel is index() mod grad_pitch; the threads of a channel
+    /// share the pixels.
     template <class Thread>
     FINCH_DEVICE float add_biases(const Thread& thread, const float* grads) const {
         const int sharers = thread.count() / grad_pitch;
@@ -136,7 +141,8 @@ private:
         return sum;
     }
 
-    /// All threads' sums meet in shared memory, (slice, item, kernel, output), then the biases' shares.
+    /// Adds the sums of all slices of the block. Shared memory holds the sums (slice, item, kernel, output), then each
+    /// thread's bias part.
     template <class Thread>
     FINCH_DEVICE void add_slices(const Thread& thread, int slice, int item, const float (&sums)[kernel][outputs],
                                  float bias, float* shared) const {
@@ -173,7 +179,8 @@ private:
     }
 };
 
-/// Second stage: sums (count) over the rows of `partial` (rows, count), always in the same order. Blocks: x: 32 sums.
+/// The second stage of the weight and bias gradients: `sums` (count) over the rows of `partial` (rows, count), always
+/// in the same order. Grid: x = groups of 32 sums.
 struct AddPartials {
     static constexpr int max_threads = 256;
     static constexpr int sharers = max_threads / 32;

@@ -8,7 +8,7 @@
 
 namespace finch::backend::cuda {
 
-/// The share of a standard normal distribution below `value`.
+/// Returns the cumulative distribution function of the standard normal distribution at `value`.
 [[nodiscard]] FINCH_DEVICE float normal_share(float value) {
     return 0.5F * (1.0F + std::erf(0.70710678F * value));
 }
@@ -33,7 +33,8 @@ namespace finch::backend::cuda {
     return value;
 }
 
-/// `grad` times the derivative at the place where the activation gives `y`; where needs_its_input(), `y` is the input.
+/// Returns `grad` times the activation's derivative. `y` is the activation's output. If needs_its_input(), `y` is the
+/// activation's input.
 [[nodiscard]] FINCH_DEVICE float times_slope(Activation activation, float y, float grad) {
     switch (activation) {
         case Activation::none:
@@ -56,7 +57,7 @@ namespace finch::backend::cuda {
     return grad;
 }
 
-/// y = f(x), or f(x + other).
+/// The kernel that computes y = f(x) or, if `other` is not null, y = f(x + other).
 struct ElementwiseForward {
     static constexpr int max_threads = 256;
     Activation activation;
@@ -73,13 +74,14 @@ struct ElementwiseForward {
     }
 };
 
-/// Both gradients = grad_y · f′, through y, or x where needs_its_input().
+/// The kernel that sets both gradients to grad_y · f′. The derivative f′ is computed from y, or from x if
+/// needs_its_input().
 struct ElementwiseBackward {
     static constexpr int max_threads = 256;
     Activation activation;
-    const float* at;  ///< y, or x
+    const float* at;  ///< y, or x if needs_its_input()
     const float* grad_y;
-    float* grad_x;  ///< either may be null
+    float* grad_x;  ///< both gradients may be null
     float* grad_other;
     std::int64_t count;
 

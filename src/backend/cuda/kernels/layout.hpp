@@ -12,7 +12,8 @@
 
 namespace finch::backend::cuda {
 
-/// Between float and __nv_bfloat16 or __half, rounded to nearest even; beyond the range of __half it is infinite.
+/// Converts between float and __nv_bfloat16 or __half, rounding to nearest even. Values beyond the range of __half
+/// become infinite.
 template <class To, class From>
 [[nodiscard]] FINCH_DEVICE To convert(From value) {
     if constexpr (std::is_same_v<To, From>) {
@@ -28,7 +29,8 @@ template <class To, class From>
     }
 }
 
-/// A place in a matrix of `columns` columns, by the number of the element. Numbers of 32 bits divide much faster.
+/// The row and column of an element in a matrix with `columns` columns. Uses 32-bit numbers if possible, because they
+/// divide much faster.
 struct MatrixPlace {
     std::int64_t row;
     std::int64_t column;
@@ -44,7 +46,8 @@ struct MatrixPlace {
     }
 };
 
-/// to (rows, channels_to) = from (rows, channels_from); added channels are zero, surplus ones are dropped.
+/// The kernel that computes `to` (rows, channels_to) from `from` (rows, channels_from). Added channels are zero,
+/// surplus channels are dropped.
 template <class From, class To>
 struct CopyChannels {
     static constexpr int max_threads = 256;
@@ -62,9 +65,9 @@ struct CopyChannels {
     }
 };
 
-/// to (batch, height_to, width_to, channels_to) = from (batch, height, width, channels) moved by `down` rows and
-/// columns: zeros where `from` has nothing, and what reaches beyond `to` is dropped. Pads images, and cuts padding off
-/// again.
+/// The kernel that copies `from` (batch, height, width, channels) to `to` (batch, height_to, width_to, channels_to),
+/// moved by `down` rows and columns. Positions outside `from` become zero; pixels that would be outside `to` are
+/// dropped. The kernel is used to pad images and to remove the padding.
 template <class From, class To>
 struct MoveImages {
     static constexpr int max_threads = 256;
@@ -91,9 +94,9 @@ struct MoveImages {
     }
 };
 
-/// to (batch, columns, rows) = from (batch, rows, columns), through tiles in shared memory so that both sides are
-/// touched in one piece. A block per tile: of each matrix `tiles`, `tiles_across` of them side by side. 256 threads.
-/// Shared memory: tile · (tile + 1) floats.
+/// The kernel that computes `to` (batch, columns, rows) from `from` (batch, rows, columns). The kernel uses tiles in
+/// shared memory, so that reads and writes are coalesced. One block of 256 threads computes one tile. A matrix has
+/// `tiles` tiles, `tiles_across` of them side by side. Shared memory: tile · (tile + 1) floats.
 struct Transpose {
     static constexpr int max_threads = 256;
     static constexpr int tile = 32;
@@ -124,7 +127,7 @@ struct Transpose {
     }
 };
 
-/// packed (padded_out, kernel², padded_in) from canonical (channels_out, channels_in, kernel²).
+/// The kernel that packs canonical weights (channels_out, channels_in, kernel²) as (padded_out, kernel², padded_in).
 template <class To>
 struct PackWeights {
     static constexpr int max_threads = 256;
@@ -145,7 +148,7 @@ struct PackWeights {
     }
 };
 
-/// The way back.
+/// The inverse of PackWeights.
 struct UnpackWeights {
     static constexpr int max_threads = 256;
     const float* packed;
@@ -164,7 +167,7 @@ struct UnpackWeights {
     }
 };
 
-/// y (rows, channels) = f(from + bias), `from` (rows, channels_from ≥ channels).
+/// The kernel that computes y (rows, channels) = f(from + bias), with `from` (rows, channels_from ≥ channels).
 template <class From>
 struct BiasActivation {
     static constexpr int max_threads = 256;
@@ -184,7 +187,7 @@ struct BiasActivation {
     }
 };
 
-/// grad (count) becomes grad · f′(y).
+/// The kernel that replaces grad (count) with grad · f′(y).
 struct ActivationGradient {
     static constexpr int max_threads = 256;
     Activation activation;
@@ -200,8 +203,9 @@ struct ActivationGradient {
     }
 };
 
-/// partial[p] (channels) = sum of every parts-th group of rows of `from` (rows, channels), from group p on. Grid:
-/// x = parts, y = groups of 32 channels. 256 threads sum 8 rows at a time. Shared memory: one float per thread.
+/// The first stage of column sums of `from` (rows, channels). The rows form groups of 8, and partial[p] (channels) is
+/// the sum of the groups p, p + parts, p + 2·parts and so on. Grid: x = parts, y = groups of 32 channels. The 256
+/// threads of a block add 8 rows at a time. Shared memory: one float per thread.
 struct ColumnSumsPart {
     static constexpr int max_threads = 256;
     const float* from;
@@ -233,7 +237,7 @@ struct ColumnSumsPart {
     }
 };
 
-/// sums (channels) = the sum of the parts.
+/// The second stage of column sums: sums (channels) = the sum of the parts.
 struct ColumnSumsEnd {
     static constexpr int max_threads = 128;
     const float* partial;

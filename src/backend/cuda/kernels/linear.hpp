@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <kernel_launch.hpp>
 
-// A linear layer with few units. Threads take one column each, in the order of x (HWC), so that x is read in one piece;
-// the weights, whose columns are in CHW order, are read and written where they lie.
+// Kernels for a linear layer with few units. Each thread computes one column, in the order of x (HWC), so that reads of
+// x are coalesced. The weights have columns in CHW order; kernels read and write them in place.
 namespace finch::backend::cuda {
 
 struct LinearSizes {
@@ -18,14 +18,15 @@ struct LinearSizes {
     int channels;
     int units;
 
-    /// The place in the weights' rows of the column that x has at `feature`.
+    /// Returns the column of the weights that is multiplied with `feature` of x.
     [[nodiscard]] FINCH_DEVICE int weight_column(int feature) const {
         return pixels == 1 || channels == 1 ? feature : feature % channels * pixels + feature / channels;
     }
 };
 
-/// First of two stages: partial (parts, batch, units) = x · weightᵀ over every parts-th block of columns. Blocks: x:
-/// parts, y: tiles of `samples` samples, z: tiles of `tile` units. Shared memory: samples · tile floats per thread.
+/// The first of two stages of forward: partial (parts, batch, units) = x · weightᵀ over every parts-th block of
+/// columns. Grid: x = parts, y = tiles of `samples` samples, z = tiles of `tile` units. Shared memory: samples · tile
+/// floats per thread.
 template <int tile>
 struct LinearForwardPart {
     static constexpr int max_threads = 128;
@@ -71,7 +72,7 @@ private:
         }
     }
 
-    /// A warp for each output: sums what the threads have, always in the same order.
+    /// Adds the sums of all threads, with one warp per output and always in the same order.
     template <class Thread>
     FINCH_DEVICE void store(Thread& thread, const float* of_threads, std::int64_t first_sample, int first_unit) const {
         const int lane = thread.index() % 32;
@@ -95,7 +96,7 @@ private:
     }
 };
 
-/// Second stage: y (batch, units) = f(bias + the sum of the parts).
+/// The second stage of forward: y (batch, units) = f(bias + sum of the parts).
 struct LinearForwardEnd {
     static constexpr int max_threads = 128;
     std::int64_t outputs;  ///< batch · units
@@ -120,21 +121,21 @@ struct LinearForwardEnd {
     }
 };
 
-/// Where a column's gradients go: as parameters, (units, features) in CHW order and then the biases, which count as one
-/// more column, of number `features`.
+/// Returns the offset of a column's gradient among the parameters. The parameters are (units, features) in CHW order,
+/// followed by the biases. The biases count as one more column with the number `features`.
 [[nodiscard]] FINCH_DEVICE std::int64_t parameter_offset(const LinearSizes& sizes, int unit, int feature) {
     return feature == sizes.features ? static_cast<std::int64_t>(sizes.units) * sizes.features + unit
                                      : static_cast<std::int64_t>(unit) * sizes.features + sizes.weight_column(feature);
 }
 
-/// All gradients at once. Blocks: x: columns (and the biases' column, whose x is 1), y: parts of the batch, each of
-/// `samples_of_part` samples. With one part `grad_parameters` gets its values here; with more, partial (parts, units,
-/// features + 1) does, in the order of x. `tile`: at least the units, a multiple of 4. Shared memory: samples · tile
-/// floats.
+/// The kernel for the gradients of x, of the weights and of the biases. Grid: x = columns, including a column of ones
+/// for the biases; y = parts of the batch with `samples_of_part` samples each. With one part the kernel writes
+/// `grad_parameters`. With several parts the kernel writes partial (parts, units, features + 1), in the order of x.
+/// `tile` is a multiple of 4 and at least the number of units. Shared memory: samples · tile floats.
 template <int tile>
 struct LinearBackward {
     static constexpr int max_threads = 64;
-    static constexpr int samples = 16;  ///< whose gradients of y are in shared memory at a time
+    static constexpr int samples = 16;  ///< with gradients of y in shared memory at the same time
     LinearSizes sizes;
     Activation activation;
     std::int64_t samples_of_part;
@@ -142,9 +143,9 @@ struct LinearBackward {
     const float* y;
     const float* grad_y;  ///< (batch, units); the activation's derivative is applied here
     const float* weight;
-    float* grad_x;  ///< null if it is not wanted
+    float* grad_x;  ///< null if not needed
     float* grad_parameters;
-    float* partial;  ///< null with one part
+    float* partial;  ///< null if there is one part
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
@@ -159,7 +160,7 @@ struct LinearBackward {
         const std::int64_t begin = thread.block_y() * samples_of_part;
         const std::int64_t end = begin + samples_of_part < sizes.batch ? begin + samples_of_part : sizes.batch;
         for (std::int64_t first = begin; first < end; first += samples) {
-            thread.sync();  // the ones before have been read
+            thread.sync();  // the previous samples have been read
             stage(thread, first, end, staged);
             thread.sync();
             FINCH_UNROLL for (int b = 0; b < samples; ++b) {
@@ -174,7 +175,7 @@ struct LinearBackward {
     }
 
 private:
-    /// The gradients before the activation of samples `first` to `end`; zero for units that there are not.
+    /// Loads the gradients before the activation for samples `first` to `end`; zero for units beyond the last.
     template <class Thread>
     FINCH_DEVICE void stage(Thread& thread, std::int64_t first, std::int64_t end, float* staged) const {
         for (int i = thread.index(); i < samples * tile; i += thread.count()) {
@@ -222,7 +223,8 @@ private:
     }
 };
 
-/// Second stage where the batch has parts: their sums become the parameters' gradients. Blocks: x: columns, y: units.
+/// The second stage of backward if the batch has several parts. The kernel adds the parts to the gradients of the
+/// parameters. Grid: x = columns, y = units.
 struct LinearBackwardEnd {
     static constexpr int max_threads = 128;
     LinearSizes sizes;

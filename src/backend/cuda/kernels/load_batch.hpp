@@ -7,8 +7,9 @@
 
 namespace finch::backend::cuda {
 
-/// `out` (batch, H·W·C) becomes the normalised images of the present step. `parts` blocks share an image; each
-/// thread does `width` pixels in a row (4 if an image's bytes are a multiple of it, otherwise 1).
+/// The kernel that writes the normalised images of the current step to `out` (batch, H·W·C). `parts` blocks share an
+/// image. Each thread processes `width` pixels in a row: 4 if an image's bytes are a multiple of 4 and both pointers
+/// are aligned, otherwise 1.
 template <int width>
 struct LoadBatch {
     static constexpr int max_threads = 256;
@@ -56,7 +57,7 @@ private:
             bytes[0] = *from;
         }
         FINCH_UNROLL for (int i = 0; i < width; ++i) {
-            // An image has fewer than 2³² pixels: a division of 32 bits, which is much the faster one.
+            // An image has fewer than 2³² pixels, so a 32-bit division is sufficient; it is much faster.
             const unsigned channel =
                 step.channels == 1 ? 0U : static_cast<unsigned>(begin + i) % static_cast<unsigned>(step.channels);
             values[i] = (static_cast<float>(bytes[i]) / 255.0F - step.mean[channel]) / step.deviation[channel];
@@ -64,8 +65,8 @@ private:
     }
 };
 
-/// The same for floats, and with every image distorted: a thread for each pixel of each channel. Blocks: as for one
-/// element a thread.
+/// Like LoadBatch, but for float pixels and for distorted images. One thread processes one channel of one pixel. The
+/// grid is grid_for() with the number of elements.
 struct LoadEachPixel {
     static constexpr int max_threads = 256;
     StepView step;

@@ -6,10 +6,11 @@
 #include <cstdint>
 #include <kernel_launch.hpp>
 
-// Dynamic loss scaling (finch/backend/loss_scale.hpp), kept on the device: steps need no word from the host.
+// Dynamic loss scaling (finch/backend/loss_scale.hpp) with its state on the device, so that a step needs no message
+// from the host.
 namespace finch::backend::cuda {
 
-/// Divides the gradients by the scale, and notes where one is not finite.
+/// The kernel that divides the gradients by the scale and records whether a gradient is not finite.
 struct Unscale {
     static constexpr int max_threads = 256;
     StepState* state;
@@ -26,12 +27,12 @@ struct Unscale {
             grads[i] = grad * inverse;
         }
         if (!all_finite) {
-            state->found_overflow = 1;  // every thread that writes writes the same
+            state->found_overflow = 1;  // all threads that write here write the same value
         }
     }
 };
 
-/// What follows from it, for the present step and later ones. One thread.
+/// The kernel that calls LossScale::decide() with the result of Unscale. One thread.
 struct DecideOnStep {
     static constexpr int max_threads = 32;
     StepState* state;

@@ -6,7 +6,7 @@
 
 namespace finch::backend::cuda {
 
-/// The next row becomes the present step's, its loss scaled. One thread.
+/// The kernel that copies the next row to the current step and multiplies grad_scale by the loss scale. One thread.
 struct NextStep {
     static constexpr int max_threads = 32;
     StepView step;

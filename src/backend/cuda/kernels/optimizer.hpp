@@ -7,8 +7,9 @@
 
 namespace finch::backend::cuda {
 
-/// One step of an optimizer (finch/backend/optimizer.hpp) over the flat arena, unless it is skipped. Each thread
-/// updates `width` parameters in a row; with 4, all arrays are aligned to 16 bytes.
+/// The kernel for one step of an optimizer (finch/backend/optimizer.hpp) over the flat arena of the parameters. A
+/// skipped step changes nothing. Each thread updates `width` parameters in a row; with a width of 4, all arrays are
+/// aligned to 16 bytes.
 template <class Rule, int states, int width>
 struct OptimizerUpdate {
     static constexpr int max_threads = 256;
@@ -77,7 +78,8 @@ private:
     }
 };
 
-/// Averages take values up with the present step's share, unless it is skipped.
+/// The kernel that updates averages by averaged() with the current step's average_share. A skipped step changes
+/// nothing.
 struct AverageUpdate {
     static constexpr int max_threads = 256;
     const StepState* state;
