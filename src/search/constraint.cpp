@@ -35,7 +35,7 @@ bool goes_on_word(char letter) {
     return begins_word(letter) || std::isdigit(static_cast<unsigned char>(letter)) != 0;
 }
 
-/// The token that begins at `at`, which is moved behind it.
+/// Reads the token at position `at`, and moves `at` behind the token.
 Token read_token(const std::string& text, std::size_t& at) {
     Token token;
     token.column = at + 1;
@@ -85,7 +85,7 @@ std::vector<Token> tokens_of(const std::string& text) {
     return tokens;
 }
 
-/// The options as numbers; nothing if one is none.
+/// Returns the options as numbers, or nothing if an option is not a number.
 std::optional<std::vector<double>> numbers_of(const ChoiceGene& gene) {
     std::vector<double> numbers;
     for (const std::string& option : gene.options) {
@@ -102,7 +102,8 @@ std::optional<std::vector<double>> numbers_of(const ChoiceGene& gene) {
 
 }  // namespace
 
-/// Descends through the grammar, from `or` down to numbers, and writes the program behind what it reads.
+/// A recursive descent parser for constraints, from `or` down to numbers. The parser appends steps to the postfix
+/// program as it reads the text.
 class Constraint::Parser {
 public:
     Parser(const std::string& text, const Space& space, std::vector<Step>& steps)
@@ -122,16 +123,17 @@ public:
 
 private:
     enum class Type { number, truth, word };
-    /// What was read; a word has left no steps yet.
+    /// A parsed part of a constraint's text. A word adds no steps to the program until it is compared with another
+    /// word.
     struct Value {
         Type type = Type::number;
         std::size_t column = 1;
         std::string word{};
-        std::optional<std::size_t> gene{};  ///< of words, whose options they are
+        std::optional<std::size_t> gene{};  ///< if the word is the name of a choice gene
     };
 
     [[nodiscard]] const Token& here() const { return tokens_[at_]; }
-    /// Whether one of `texts` stands here; goes behind it.
+    /// If the current token is in `texts`, consumes the token and returns its index in `texts`.
     std::optional<std::size_t> take(std::initializer_list<std::string_view> texts) {
         const bool fits = here().kind == Token::Kind::sign || here().kind == Token::Kind::word;
         const auto* const found = std::find(texts.begin(), texts.end(), std::string_view(here().text));
@@ -223,7 +225,8 @@ private:
     }
     Value sum() { return chain(&Parser::product, {"+", "-"}, Operation::add); }
     Value product() { return chain(&Parser::factor, {"*", "/"}, Operation::multiply); }
-    /// What `next` reads, joined by `signs`, which stand for `first` and the operation after it.
+    /// Parses operands, each with the member function `next`, that are joined by the operators in `signs`. The first
+    /// sign stands for the operation `first`, the second sign for the operation after `first`.
     Value chain(Value (Parser::*next)(), std::initializer_list<std::string_view> signs, Operation first) {
         Value left = (this->*next)();
         while (const auto sign = take(signs)) {

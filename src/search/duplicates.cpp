@@ -9,7 +9,7 @@
 namespace finch::search {
 namespace {
 
-/// Whether the result of `a` is preferred to that of `b`.
+/// Returns whether the result of `a` is preferred to the result of `b`.
 bool comes_first(const Individual& a, const Individual& b) {
     const auto failed = [](const Individual& one) { return one.outcome == Outcome::failed; };
     return std::tuple(a.is_reused(), failed(a), a.id) < std::tuple(b.is_reused(), failed(b), b.id);
@@ -26,7 +26,7 @@ bool can_repeat(const Space& space) {
 std::size_t GenomeHash::operator()(const Genome& genome) const noexcept {
     std::uint64_t hash = genome.size();
     for (const double value : genome) {
-        hash ^= std::bit_cast<std::uint64_t>(value + 0.0);  // -0 is 0
+        hash ^= std::bit_cast<std::uint64_t>(value + 0.0);  // -0 becomes 0
         hash *= 0x9E3779B97F4A7C15;
         hash ^= hash >> 32;
     }
@@ -45,7 +45,7 @@ void OtherResults::add(Genome genome, Individual one, std::uint64_t of_run) {
         one.reused_run = of_run;
     }
     one.genome = std::move(genome);
-    one.pruning = {};  // its rungs are compared with those of its own run
+    one.pruning = {};  // rungs can only be compared within one run
     one.curve.clear();
     one.metrics.clear();
     add(std::move(one));

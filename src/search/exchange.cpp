@@ -17,8 +17,8 @@ std::uint64_t mix(std::uint64_t value) noexcept {
     return value ^ (value >> 33);
 }
 
-/// Of individuals, best first, on which `is_candidate` holds: the best `count`, or fewer if there are fewer. Looks at
-/// no more of the island than it must.
+/// Returns the best `count` active individuals of the island that satisfy `is_candidate`, best first; fewer if there
+/// are fewer. Asks the population for no more individuals than necessary.
 template <class Predicate>
 std::vector<const Individual*> best_of(const Population& population, int island, std::size_t count,
                                        std::size_t first_look, const Predicate& is_candidate) {
@@ -36,14 +36,15 @@ std::vector<const Individual*> best_of(const Population& population, int island,
     return found;
 }
 
-/// Takes `count` out of `candidates` by chance: each is the best of `rivals` that are drawn for it.
+/// Draws `count` of the `candidates`. Each drawn individual is the best of `rivals` candidates that are chosen at
+/// random.
 std::vector<const Individual*> drawn(std::vector<const Individual*> candidates, std::size_t count, std::size_t rivals,
                                      RandomStream& random) {
     std::vector<const Individual*> found;
     while (found.size() < count && !candidates.empty()) {
         std::size_t winner = candidates.size();
         for (std::size_t i = 0; i < std::min(rivals, candidates.size()); ++i) {
-            // The drawn ones gather at the front, so that no rival is drawn twice.
+            // Drawn rivals are swapped to the front, so no rival is drawn twice.
             const std::size_t rival = i + static_cast<std::size_t>(random.below(candidates.size() - i));
             std::swap(candidates[i], candidates[rival]);
             winner = winner == candidates.size() || better(*candidates[i], *candidates[winner]) ? i : winner;
@@ -55,8 +56,8 @@ std::vector<const Individual*> drawn(std::vector<const Individual*> candidates, 
     return found;
 }
 
-/// `count` of the island's active individuals on which `is_candidate` holds, as the options choose them; fewer if there
-/// are fewer.
+/// Returns `count` active individuals of the island that satisfy `is_candidate`, chosen by options.emigrants; fewer if
+/// there are fewer.
 template <class Predicate>
 std::vector<const Individual*> choose(const ExchangeOptions& options, const Population& population, int island,
                                       std::size_t count, std::size_t first_look, RandomStream& random,
@@ -76,7 +77,8 @@ std::vector<const Individual*> choose(const ExchangeOptions& options, const Popu
     return {};
 }
 
-/// Disjoint shares, as chance deals them; nothing if there are too few for all targets.
+/// Plans a Move of each emigrant to one target island, assigned at random. Returns nothing if there are too few
+/// emigrants for all targets.
 std::vector<Record> plan_moves(const ExchangeOptions& options, const Population& population,
                                const IslandLeaders& leaders, std::int32_t self, RandomStream& random) {
     const auto targets = exchange_targets(options, leaders.island, population.islands(), random);
@@ -97,7 +99,7 @@ std::vector<Record> plan_moves(const ExchangeOptions& options, const Population&
     return moves;
 }
 
-/// The same go to every target; a copy that is known to be there is not sent again.
+/// Plans Copies of the same emigrants to every target island, except copies that are known to be there already.
 std::vector<Record> plan_copies(const ExchangeOptions& options, const Population& population,
                                 const IslandLeaders& leaders, RandomStream& random) {
     const auto targets = exchange_targets(options, leaders.island, population.islands(), random);
@@ -115,7 +117,7 @@ std::vector<Record> plan_copies(const ExchangeOptions& options, const Population
     return copies;
 }
 
-/// All islands but `island`.
+/// Returns all islands except `island`.
 std::vector<int> others(int island, int islands) {
     std::vector<int> all;
     for (int other = 0; other < islands; ++other) {
@@ -126,7 +128,7 @@ std::vector<int> others(int island, int islands) {
     return all;
 }
 
-/// Those of `targets` that are another island, each once.
+/// Returns `targets` without duplicates and without `island`.
 std::vector<int> different(std::vector<int> targets, int island) {
     std::sort(targets.begin(), targets.end());
     targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
@@ -151,7 +153,7 @@ std::vector<int> node_targets(const std::vector<int>& node_of_island, int island
         return others(island, islands);
     }
     std::vector<int> targets;
-    std::vector<int> firsts;  // of each node, in the order of islands
+    std::vector<int> firsts;  // the first island of each node, in the order of the islands
     std::vector<int> seen;
     for (int other = 0; other < islands; ++other) {
         const int node = node_of_island.at(static_cast<std::size_t>(other));

@@ -81,7 +81,8 @@ const Candidate* winner_of(std::span<const Candidate> candidates, const FinalCho
     if (candidates.empty() || !all_repeated) {
         return nullptr;
     }
-    // Comparable means: NaN, where all repeats failed, comes with the most failures, and counts as infinite.
+    // If all repeats of a candidate failed, its mean loss is NaN. A NaN mean counts as infinite, so that means can be
+    // compared.
     const auto key = [](const Candidate& one) { return std::tuple(one.failed, orderable_loss(one.mean)); };
     const Candidate& winner = *std::min_element(
         candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) { return key(a) < key(b); });

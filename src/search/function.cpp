@@ -15,7 +15,7 @@ namespace {
 using Point = std::span<const double>;
 constexpr double two_pi = 2 * std::numbers::pi;
 
-/// Σ term(x) over all coordinates.
+/// Returns the sum of term(x) over all coordinates.
 template <class Term>
 double sum(Point x, const Term& term) {
     return std::accumulate(x.begin(), x.end(), 0.0, [&](double so_far, double xi) { return so_far + term(xi); });
@@ -49,7 +49,7 @@ double quartic(Point x, RandomStream* noise) {
     return std::abs(value);
 }
 
-/// Both terms are 0 at the origin to the last bit, and never negative.
+/// Both terms of Ackley's function are exactly 0 at the origin, and never negative.
 double ackley(Point x, RandomStream*) {
     const auto n = static_cast<double>(x.size());
     const double waves = sum(x, [](double xi) { return std::cos(two_pi * xi); }) / n;
@@ -79,7 +79,7 @@ double griewank(Point x, RandomStream*) {
 }
 
 double schwefel(Point x, RandomStream*) {
-    constexpr double deepest = 418.982887272433706;  // x sin √x at x = 420.968746…
+    constexpr double deepest = 418.982887272433706;  // largest x sin √x, at x = 420.968746…
     return sum(x, [](double xi) { return deepest - xi * std::sin(std::sqrt(std::abs(xi))); });
 }
 
@@ -196,7 +196,7 @@ std::vector<Function> make_functions() {
     };
 }
 
-/// That of gene `i` where there is one for all, or one for each.
+/// Returns the value for gene `i`. `values` has either one value for all genes or one value per gene.
 template <class Values>
 const auto& of_gene(const Values& values, std::size_t i) {
     return values[values.size() > 1 ? i : 0];
@@ -267,7 +267,7 @@ double evaluate_without_noise(const Function& function, std::span<const double> 
 
 namespace {
 
-constexpr double inner_share = 0.8;  ///< of the box's half width, that a moved optimum keeps to
+constexpr double inner_share = 0.8;  ///< fraction of the box's half width in which a shifted optimum must be
 
 std::vector<RealGene> bounds_of(const Function& function, int dimensions) {
     std::vector<RealGene> bounds;
@@ -291,8 +291,8 @@ double dot(std::span<const double> a, std::span<const double> b) {
     return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-/// A uniformly random orthogonal (n, n) matrix: normal rows, made orthogonal (Gram and Schmidt; twice, which is enough:
-/// Giraud, Langou and Rozložník 2005).
+/// Returns a uniformly random orthogonal (n, n) matrix: rows of normal random numbers, made orthogonal by the
+/// Gram-Schmidt process. Two passes of this process are enough (Giraud, Langou and Rozložník 2005).
 std::vector<double> random_rotation(std::size_t n, RandomStream& random) {
     std::vector<double> matrix(n * n);
     std::generate(matrix.begin(), matrix.end(), [&random] { return random.normal(); });
@@ -340,7 +340,7 @@ double FunctionInstance::value(std::span<const double> x, RandomStream* noise) c
     return function_->falls_outside ? value_near_box(z, noise) : function_->value(z, noise);
 }
 
-/// o + R (x − o')
+/// Returns o + R (x − o').
 std::vector<double> FunctionInstance::argument(std::span<const double> x) const {
     const std::size_t n = x.size();
     std::vector<double> away(n);

@@ -1,4 +1,4 @@
-// The values of one gene: which there are, how they are drawn, moved, encoded and written.
+// Operations on the values of one gene: counting, drawing, moving, encoding and writing them.
 #include "finch/search/gene.hpp"
 
 #include "finch/base/error.hpp"
@@ -13,16 +13,16 @@
 namespace finch::search {
 namespace {
 
-/// `x` in [low, high]; NaN gives `low`.
+/// Returns `x` clamped to [low, high], or `low` if `x` is NaN.
 double clamped(double x, double low, double high) {
     return x > low ? std::min(x, high) : low;
 }
 
-// Where values are apart, they are numbered from 0: how many there are, the k-th, and the number of the one nearest to
-// x.
+// The values of a discrete gene are numbered from 0. count_of() returns how many values there are, value_at() the k-th
+// value, and nearest() the number of the value that is nearest to x.
 
 std::uint64_t count_of(const RealGene& gene) {
-    constexpr double rounding = 1e-6;  // of the quotient
+    constexpr double rounding = 1e-6;  // tolerance of the quotient
     return static_cast<std::uint64_t>(std::floor((gene.high - gene.low) / gene.step + rounding)) + 1;
 }
 
@@ -36,7 +36,7 @@ std::uint64_t count_of(const ChoiceGene& gene) {
     return gene.options.size();
 }
 
-/// To 15 digits, so that 3 · 0.1 is 0.3.
+/// Rounds the value to 15 digits, so that 3 · 0.1 gives 0.3.
 double value_at(const RealGene& gene, std::uint64_t k) {
     std::array<char, 32> text{};
     const double exact = gene.low + static_cast<double>(k) * gene.step;
@@ -75,7 +75,7 @@ std::uint64_t nearest(const Kind& gene, double x) {
     return static_cast<std::uint64_t>(clamped(std::round((x - low_of(gene)) / step_of(gene)), 0, last));
 }
 
-/// A whole `x` by integers, since doubles cannot number the values of a range beyond 2^53.
+/// Uses integer arithmetic for an integer `x`: doubles cannot number the values of a range that is larger than 2^53.
 std::uint64_t nearest(const IntGene& gene, double x) {
     if (x != std::round(x) || !(x >= low_of(gene) && x <= static_cast<double>(gene.high))) {
         return nearest<IntGene>(gene, x);
@@ -106,7 +106,8 @@ double snapped(const RealGene& gene, double x) {
     return is_continuous(gene) ? clamped(x, gene.low, gene.high) : value_at(gene, nearest(gene, x));
 }
 double snapped(const IntGene& gene, double x) {
-    // The number of a value is not exact where the range is beyond 2^53.
+    // If the step is 1, values are not numbered, because the number would not be exact in a range that is larger than
+    // 2^53.
     return gene.step == 1 ? clamped(std::round(x), low_of(gene), static_cast<double>(gene.high))
                           : value_at(gene, nearest(gene, x));
 }
@@ -114,8 +115,8 @@ double snapped(const ChoiceGene& gene, double x) {
     return value_at(gene, nearest(gene, x));
 }
 
-/// What rounds to the values of a whole number in its logarithm: from halfway below the first (never to 0) to halfway
-/// above the last.
+/// The interval of real numbers that round to values of an integer gene with Scale::log. The interval begins half a
+/// step below the first value (but never at 0) and ends half a step above the last value.
 struct Edges {
     double low;
     double high;
@@ -245,7 +246,7 @@ std::string accepted_by(const ChoiceGene& gene) {
     return "one of " + join(gene.options);
 }
 
-/// The number that all of `text` says, if it says one.
+/// Returns the number in `text`, or nothing if `text` is not exactly one number.
 template <class Number>
 std::optional<Number> number_in(const std::string& text) {
     Number value{};
@@ -259,14 +260,14 @@ std::optional<double> meaning_of(const RealGene& gene, const std::string& text) 
     if (!value || is_continuous(gene)) {
         return value;
     }
-    constexpr double rounding = 1e-9;  // of a step
+    constexpr double rounding = 1e-9;  // as a fraction of a step
     const double near = snapped(gene, *value);
     return std::abs(near - *value) <= rounding * gene.step ? near : value;
 }
 std::optional<double> meaning_of(const IntGene&, const std::string& text) {
     const auto value = number_in<std::int64_t>(text);
     const auto in_genome = static_cast<double>(value.value_or(0));
-    const bool is_exact = value && fmt::format("{:.0f}", in_genome) == text;  // no 2^53 + 1, and no 007
+    const bool is_exact = value && fmt::format("{:.0f}", in_genome) == text;  // refuses 2^53 + 1 and 007
     return is_exact ? std::optional(in_genome) : std::nullopt;
 }
 std::optional<double> meaning_of(const ChoiceGene& gene, const std::string& text) {

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t restart_limit = std::uint64_t{1} << 12;
 constexpr std::uint64_t worker_limit = std::uint64_t{1} << 20;
 
-constexpr std::int32_t most_islands = 1 << 20;  // as many as workers
+constexpr std::int32_t most_islands = 1 << 20;  // the same limit as for workers
 constexpr double year_10000 = 253402300800;     // Unix seconds
 
 Bytes bytes_of(const Individual& individual) {
@@ -24,8 +24,8 @@ Bytes bytes_of(const Individual& individual) {
     return bytes;
 }
 
-/// Leaves out metrics of all but the best epoch, then every other epoch before the last, until they fit into a record.
-/// Returns whether anything was left out.
+/// Removes data until the individual fits into a record: first the metrics of all epochs except the best, then
+/// repeatedly every second epoch of the curve, but never the last epoch. Returns whether anything was removed.
 bool thin(Individual& individual) {
     constexpr std::size_t most_bytes = 48U << 20;  // a record has room for 64 MiB
     const auto bytes = [&individual] {
@@ -46,7 +46,7 @@ bool thin(Individual& individual) {
     return true;
 }
 
-/// The numbers of "0.3.17" or "17"; empty if `text` is anything else.
+/// Returns the numbers in "0.3.17" or "17"; empty if `text` has any other form.
 std::vector<std::uint64_t> numbers_between_dots(const std::string& text) {
     std::vector<std::uint64_t> numbers;
     const char* at = text.data();
@@ -100,7 +100,8 @@ double comparable_loss(const Individual& individual) noexcept {
     if (individual.is_complete()) {
         return std::min(individual.loss, std::nextafter(least_pruned, 0.0));
     }
-    // The bits of doubles, taken as whole numbers, are in the order of the numbers, backwards for negative ones.
+    // The bits of positive doubles, read as integers, are in the same order as the doubles. For negative doubles the
+    // order is reversed.
     constexpr std::uint64_t sign = std::uint64_t{1} << 63U;
     const auto bits = std::bit_cast<std::uint64_t>(individual.loss);
     const std::uint64_t place = ((bits & sign) != 0 ? ~bits : bits | sign) >> 16U;

@@ -58,14 +58,14 @@ namespace {
 constexpr std::size_t bits = 32;
 using Directions = std::array<std::uint32_t, bits>;
 
-/// A primitive polynomial over GF(2), x^degree + … + 1 with the coefficients between in the bits of `coefficients`, and
-/// the first direction numbers m.
+/// A primitive polynomial over GF(2), x^degree + … + 1, and the first direction numbers m. The bits of `coefficients`
+/// are the polynomial's inner coefficients.
 struct Polynomial {
     std::size_t degree;
     std::uint32_t coefficients;
     std::array<std::uint32_t, 7> m;
 };
-/// Of the dimensions from the second on.
+/// Polynomials for the second dimension and all later ones.
 constexpr std::array<Polynomial, most_sobol_genes - 1> polynomials{{
     {1, 0, {1}},
     {2, 1, {1, 3}},
@@ -89,7 +89,7 @@ constexpr std::array<Polynomial, most_sobol_genes - 1> polynomials{{
     {7, 4, {1, 3, 7, 13, 13, 15, 69}},
 }};
 
-/// v(i) = m(i) / 2^i, by the recurrence of Bratley and Fox (1988), as binary fractions.
+/// Returns the direction numbers v(i) = m(i) / 2^i as binary fractions, by the recurrence of Bratley and Fox (1988).
 Directions directions_of(std::size_t dimension) {
     Directions v{};
     if (dimension == 0) {

@@ -9,7 +9,7 @@
 namespace finch::search {
 namespace {
 
-/// Individuals with their objectives side by side.
+/// A set of individuals, with the values of their objectives in one contiguous array.
 class Points {
 public:
     Points(std::vector<const Individual*> individuals, std::span<const Cost> costs)
@@ -30,7 +30,8 @@ public:
         return values_[point * objectives_ + objective];
     }
 
-    /// By the first objective in which they differ, then by id: an individual comes before those that it dominates.
+    /// Compares two points by the first objective in which they differ, then by id. An individual therefore comes
+    /// before all individuals that it dominates.
     [[nodiscard]] bool before(std::size_t a, std::size_t b) const {
         for (std::size_t i = 0; i < objectives_; ++i) {
             if (value(a, i) != value(b, i)) {
@@ -59,8 +60,9 @@ private:
 
 using Front = std::vector<std::size_t>;
 
-/// Whether a member of `front`, all of which come before `point`, dominates it. Of two objectives the last that came
-/// has the smallest second one, so it alone decides.
+/// Returns whether a member of `front` dominates `point`. All members of `front` must come before `point` in the order
+/// of Points::before(). With two objectives, the last member of the front has the smallest second objective, so only
+/// this member is compared.
 bool is_dominated(const Points& points, const Front& front, std::size_t point) {
     if (points.objectives() == 2) {
         return points.dominates(front.back(), point);
@@ -68,9 +70,9 @@ bool is_dominated(const Points& points, const Front& front, std::size_t point) {
     return std::any_of(front.rbegin(), front.rend(), [&](std::size_t other) { return points.dominates(other, point); });
 }
 
-/// Each point goes to the first front that does not dominate it, which is found by bisection, since a front whose
-/// predecessor does not dominate it does not either (Zhang, Tian, Cheng and Jin 2015, ENS-BS). A front before which
-/// there are `count` or more is given up, since fronts only grow.
+/// Sorts points into fronts: each point goes to the first front that does not dominate it. The front is found by
+/// bisection: if one front does not dominate the point, the later fronts do not either (ENS-BS, Zhang, Tian, Cheng and
+/// Jin 2015). Drops fronts behind the first `count` individuals: fronts only grow.
 std::vector<Front> sorted_fronts(const Points& points, std::size_t count) {
     Front order(points.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -96,8 +98,9 @@ std::vector<Front> sorted_fronts(const Points& points, std::size_t count) {
     return fronts;
 }
 
-/// The sum over the objectives of the distance between both neighbours, as a share of the front's extent; infinite at
-/// the ends. Deb et al. 2002, III.B. By place in `front`.
+/// Returns the crowding distance of each member of `front` (Deb et al. 2002, III.B). The crowding distance is the sum,
+/// over all objectives, of the distance between the member's two neighbours as a fraction of the front's extent.
+/// Members at the ends of the front have an infinite crowding distance.
 std::vector<double> crowding_distances(const Points& points, const Front& front) {
     std::vector<double> distances(front.size(), 0);
     std::vector<std::size_t> places(front.size());

@@ -16,15 +16,16 @@ bool is_digit(char letter) {
     return letter >= '0' && letter <= '9';
 }
 
-/// Whether `letter` may be part of a number, id, name or path.
+/// Returns whether `letter` may be part of a number, id, name or path.
 bool is_of_word(char letter) {
     static constexpr std::string_view others = "_.+-/\\~";
     return is_digit(letter) || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
            (static_cast<unsigned char>(letter) >= 0x80) || others.find(letter) != std::string_view::npos;
 }
 
-/// What Finch itself says of the end where that is the cause, whatever the program wrote before: a signal, processes
-/// that still ran, no loss, what cannot be read. Empty for an exit code.
+/// Returns the cause of a failure that Finch itself found, regardless of the program's output: a signal, processes that
+/// still ran, no loss, or output that cannot be parsed. Returns an empty text if the program only ended with an exit
+/// code.
 std::string own_cause(const std::string& problem) {
     const std::string line = problem.substr(0, problem.find('\n'));
     if (line.starts_with("it ended without a loss") || line.starts_with("it said ")) {
@@ -39,13 +40,13 @@ std::string own_cause(const std::string& problem) {
     return {};
 }
 
-/// Whether a line only explains the one before it.
+/// Returns whether a line only explains the line before it.
 bool is_remark(std::string_view line) {
     return line.starts_with("warnings.warn(") || line.starts_with("note: ");
 }
 
-/// What went wrong: Finch's own cause, and the last line with the name of an error, as tracebacks end with; without
-/// both the last line.
+/// Returns the most informative part of a problem text: the cause that Finch itself found, and the last line with the
+/// name of an error, as at the end of a traceback. If the text has neither, returns its last line.
 std::string telling_line(const std::string& problem) {
     const std::string cause = own_cause(problem);
     std::string last;
@@ -70,7 +71,7 @@ std::string telling_line(const std::string& problem) {
     return cause.empty() || error.starts_with(cause) ? error : cause + ": " + error;
 }
 
-/// Cut between two UTF-8 characters.
+/// Cuts `text` to its maximum length, between two UTF-8 characters.
 std::string shortened(std::string text) {
     if (text.size() <= longest_problem) {
         return text;
@@ -93,7 +94,7 @@ std::string one_line(const std::string& problem) {
 
 std::string without_numbers(std::string_view text) {
     std::string out;
-    std::string_view before;  // the word before
+    std::string_view before;  // the previous word
     for (std::size_t at = 0; at < text.size();) {
         std::size_t end = at;
         while (end < text.size() && is_of_word(text[end])) {

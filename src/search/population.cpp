@@ -11,10 +11,11 @@
 namespace finch::search {
 namespace {
 
-/// Superfluous memberships that may be kept, so that few are not searched again and again.
+/// Number of unused memberships that may always be kept, so that a small number of memberships is not searched
+/// frequently.
 constexpr std::size_t spare_memberships = 1000;
 
-/// That it trained itself.
+/// Returns the number of epochs that the individual itself was trained; 0 for a reused result.
 std::int64_t epochs_of(const Individual& individual) {
     return individual.is_reused() ? 0 : individual.epochs;
 }
@@ -29,7 +30,7 @@ Population::Population(ExchangeKind kind, int islands, std::vector<Cost> costs)
     islands_.resize(static_cast<std::size_t>(islands));
 }
 
-// The islands point at the individuals, so a copy makes its own.
+// The islands of a population point to its individuals, so a copy of the population builds its own islands.
 Population::Population(const Population& other)
     : kind_(other.kind_),
       costs_(other.costs_),
@@ -49,7 +50,8 @@ Population& Population::operator=(const Population& other) {
 }
 
 bool Population::merge(Individual individual) {
-    // A worker's individuals mostly come in the order of their ids: right behind its last, or that one again.
+    // A worker's individuals mostly arrive in the order of their ids. A new individual therefore usually comes directly
+    // after the worker's last individual, or is that individual again.
     auto& latest = latest_.try_emplace(individual.id.value >> 32, individuals_.end()).first->second;
     const bool again = latest != individuals_.end() && latest->first == individual.id;
     const std::size_t known = individuals_.size();
@@ -155,12 +157,13 @@ std::vector<const Individual*> Population::best(int island, std::size_t count) c
     return found;
 }
 
-// Under pollination those born there are members too, so there are always enough to fill the capacity.
+// Under pollination, individuals are also members of their island of birth. An island therefore always has enough
+// members to fill its capacity.
 std::size_t Population::active(int island) const {
     return kind_ == ExchangeKind::pollination ? at(island).born : at(island).members().size();
 }
 
-// Everyone that ranks by loss, but for repeats, is a member of some island.
+// Except for repeats, every individual with a comparable loss is a member of some island.
 const Individual* Population::best() const {
     const Individual* found = nullptr;
     for (const Island& island : islands_) {
@@ -254,7 +257,7 @@ void Population::Island::put_in_order() const {
     if (new_.empty()) {
         return;
     }
-    // By copies of what the order looks at: the individuals themselves lie far apart.
+    // The sort works on copies of the fields that determine the order, because the individuals are scattered in memory.
     std::vector<std::pair<Standing, const Individual*>> ordered;
     ordered.reserve(new_.size());
     for (const Individual* individual : new_) {
@@ -297,7 +300,8 @@ void Population::drop_unused_memberships() {
             add_used_memberships(island, used);
         }
     }
-    // What is better than the last that is sent goes out once it comes here, which may be later than to others.
+    // Exchange sends this island's best individuals. An individual that is better than the last one sent will be sent
+    // as soon as it arrives on this island, so its memberships are still needed.
     const auto& members = at(membership_use_->island).members();
     const Individual* last_sent = nullptr;
     if (membership_use_->exchange > 0 && membership_use_->exchange <= members.size()) {

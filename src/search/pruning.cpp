@@ -18,12 +18,14 @@ Rungs rungs_of(const HalvingOptions& options) {
 Rungs rungs_of(const MedianOptions& options) {
     return {options.first_epoch, options.factor};
 }
-/// Where the rule does not look: they say alone which of two that were pruned came further.
+/// The pruning rule of CurveOptions makes no comparisons at rungs. The rungs of CurveOptions only tell which of two
+/// pruned trainings got further.
 Rungs rungs_of(const CurveOptions&) {
     return {};
 }
 
-/// The loss of `other` at `rung`, infinity if none was finite by then; nothing if it has not come so far.
+/// Returns the loss of `other` at `rung`; infinity if no loss up to this rung was finite. Returns nothing if `other`
+/// has not reached the rung.
 std::optional<double> loss_at(const Individual& other, std::int32_t rung) {
     const double loss = other.pruning->losses.at(static_cast<std::size_t>(rung) - 1);
     if (!std::isnan(loss)) {
@@ -32,7 +34,7 @@ std::optional<double> loss_at(const Individual& other, std::int32_t rung) {
     return other.is_complete() ? std::optional(other.loss) : std::nullopt;
 }
 
-/// What `loss_of(other)` says of the others that were born on the island of `individual`.
+/// Returns the values of `loss_of(other)` for all other individuals that were born on the island of `individual`.
 template <class LossOf>
 std::vector<double> losses_of_others(const Population& population, const Individual& individual,
                                      const LossOf& loss_of) {
@@ -100,13 +102,13 @@ bool ends(const CurveOptions& options, std::span<const double> values, std::int6
     return is_better_loss(median, *optimistic);
 }
 
-/// The 90 % quantile of Student's t.
+/// Returns the 90 % quantile of Student's t distribution.
 double t_quantile(std::int64_t degrees) {
     constexpr std::array few{3.0777, 1.8856, 1.6377, 1.5332};
     if (degrees <= std::ssize(few)) {
         return few.at(static_cast<std::size_t>(degrees) - 1);
     }
-    // Abramowitz and Stegun 26.7.5.
+    // The approximation is formula 26.7.5 of Abramowitz and Stegun.
     constexpr double z = 1.2815515655446004;
     const auto n = static_cast<double>(degrees);
     const double first = (std::pow(z, 3) + z) / 4;
@@ -114,7 +116,8 @@ double t_quantile(std::int64_t degrees) {
     return z + first / n + second / (n * n);
 }
 
-/// The 90 % quantile of F with 1 and `degrees`: t² at 95 %.
+/// Returns the 90 % quantile of the F distribution with 1 and `degrees` degrees of freedom. The result is the square of
+/// the 95 % quantile of Student's t distribution.
 double f_quantile(std::int64_t degrees) {
     constexpr std::array few{39.863, 8.5263, 5.5383, 4.5448};
     if (degrees <= std::ssize(few)) {
@@ -127,7 +130,7 @@ double f_quantile(std::int64_t degrees) {
     return std::pow(z + first / n + second / (n * n), 2);
 }
 
-/// A finite value of a learning curve.
+/// A finite value of a learning curve, with its epoch.
 struct Point {
     double epoch = 0;
     double value = 0;
@@ -143,14 +146,14 @@ std::vector<Point> finite_points(std::span<const double> values) {
     return points;
 }
 
-/// values = a + b·x with x = epoch^−exponent.
+/// A fitted line: values = a + b·x with x = epoch^−exponent.
 struct Line {
     double exponent = 0;
     double mean_x = 0;
-    double spread_x = 0;  ///< sum of squares
+    double spread_x = 0;  ///< sum of squared deviations of x
     double mean = 0;
     double slope = 0;
-    double squares = 0;  ///< of what is left
+    double squares = 0;  ///< sum of squared residuals
 };
 
 Line fit_line(std::span<const Point> points, double exponent) {
@@ -179,7 +182,7 @@ Line fit_line(std::span<const Point> points, double exponent) {
 
 std::int32_t Rungs::passed(std::int64_t epoch) const noexcept {
     std::int32_t count = 0;
-    // By division: the next rung may be beyond all whole numbers.
+    // The loop divides instead of multiplying, because the next rung may exceed the range of integers.
     for (std::int64_t left = epoch / first_epoch; left > 0 && count < static_cast<std::int32_t>(most_rungs);
          left /= factor) {
         ++count;
@@ -222,7 +225,7 @@ std::optional<double> optimistic_end(std::span<const double> values, std::int64_
         least_squares = std::min(least_squares, lines.back().squares);
     }
     if (!std::isfinite(least_squares)) {
-        return std::nullopt;  // squares of huge values
+        return std::nullopt;  // the squares of huge values overflow
     }
     const double variance = least_squares / static_cast<double>(degrees);
     double lowest = smallest_loss(values);

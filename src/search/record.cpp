@@ -14,19 +14,20 @@ namespace {
 constexpr std::array<std::byte, 4> magic{std::byte{'F'}, std::byte{'N'}, std::byte{'C'}, std::byte{'H'}};
 constexpr std::uint16_t version = individual_version;
 constexpr std::uint32_t most_body_bytes = 64U << 20;
-/// Bytes that may be checked without success in a search for the next record, per byte of the file: each place that
-/// looks like a beginning claims a length.
+/// Limits the search for the next record in damaged data: the number of bytes in failed CRC checks, divided by the size
+/// of the file. Without a limit, many overlapping bodies might be checked, because each place that looks like a header
+/// contains some length.
 constexpr std::size_t most_tries = 64;
 constexpr std::size_t most_problems = 1000;
 
-/// Precedes each body: the members in this order, without gaps.
+/// The header before the body of each record: these members, in this order, without padding.
 struct Header {
     std::array<std::byte, 4> magic;
     std::uint16_t kind;
     std::uint16_t version;
     std::uint32_t length;  ///< of the body, in bytes
     std::uint64_t run;
-    std::uint32_t crc;  ///< of everything before it, and of the body
+    std::uint32_t crc;  ///< of everything before it and of the body
 };
 constexpr std::size_t length_at = 8;
 constexpr std::size_t crc_at = 20;
@@ -41,7 +42,7 @@ void put_header(const Header& header, ByteWriter& writer) {
     writer.put(header.crc);
 }
 
-/// The header at the beginning of `bytes`, which must hold one.
+/// Reads the header at the beginning of `bytes`, which must contain one.
 Header get_header(std::span<const std::byte> bytes) {
     ByteReader reader(bytes);
     Header header{};
@@ -58,7 +59,8 @@ std::uint32_t crc_of(std::span<const std::byte> record) {
     return crc32c(record.subspan(header_bytes), crc32c(record.first(crc_at)));
 }
 
-/// How many bytes the record at the beginning of `bytes` has; 0 if no whole, undamaged one begins there.
+/// Returns the size in bytes of the record at the beginning of `bytes`; 0 if no complete, undamaged record begins
+/// there.
 std::size_t whole_record(std::span<const std::byte> bytes) {
     if (bytes.size() < header_bytes) {
         return 0;
@@ -71,7 +73,7 @@ std::size_t whole_record(std::span<const std::byte> bytes) {
     return crc_of(bytes.first(size)) == header.crc ? size : 0;
 }
 
-/// How many bytes whole_record() checks the CRC of.
+/// Returns the number of body bytes that whole_record() reads to check the CRC.
 std::size_t checked_bytes(std::span<const std::byte> bytes) {
     if (bytes.size() < header_bytes) {
         return 0;
@@ -80,7 +82,7 @@ std::size_t checked_bytes(std::span<const std::byte> bytes) {
     return header.magic == magic && header.length <= bytes.size() - header_bytes ? header.length : 0;
 }
 
-/// Whether `rest` looks like the beginning of a record whose writing was cut short.
+/// Returns whether `rest` looks like the beginning of a record that was not written completely.
 bool is_torn(std::span<const std::byte> rest) {
     const std::size_t known = std::min(rest.size(), magic.size());
     if (!std::equal(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(known), magic.begin())) {
@@ -89,7 +91,8 @@ bool is_torn(std::span<const std::byte> rest) {
     return rest.size() < header_bytes || get_header(rest).length > rest.size() - header_bytes;
 }
 
-/// A record's body: its individual, if it has one (with its curve in a Result alone), then the rest.
+/// Writes the body of a record: its individual, if it has one, then its other members. Only a Result includes the
+/// learning curve.
 template <class Kind>
 void put(const Kind& record, Bytes& out) {
     ByteWriter writer(out);
@@ -133,7 +136,7 @@ Record read_body(ByteReader& reader, std::uint16_t written_in) {
     return record;
 }
 
-/// The reader of each kind, in the order of Record.
+/// Returns one function per kind of record, in the order of Record. Each function reads the body of its kind.
 template <std::size_t... kind>
 constexpr auto make_body_readers(std::index_sequence<kind...>) {
     return std::array{&read_body<std::variant_alternative_t<kind, Record>>...};
@@ -188,7 +191,7 @@ void RecordReader::note(std::string problem) {
     }
 }
 
-/// Goes to the next whole record after `at_`, or to the end. Whether there was one.
+/// Moves `at_` to the next complete record, or to the end. Returns whether a complete record was found.
 bool RecordReader::skip_damage() {
     const std::size_t begin = at_;
     const auto at_next = [&](std::size_t from) {
@@ -206,7 +209,8 @@ bool RecordReader::skip_damage() {
     return !is_end;
 }
 
-/// What the whole record at `begin` says; nothing if it is not for us, which it notes.
+/// Decodes the complete record at `begin`. If the record belongs to another run or cannot be read, notes this and
+/// returns nothing.
 std::optional<Record> RecordReader::understand(std::size_t begin) {
     const Header header = get_header(bytes_.subspan(begin));
     if (header.run != run_) {

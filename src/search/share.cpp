@@ -6,7 +6,7 @@
 namespace finch::search {
 namespace {
 
-/// The islands, as they were numbered, that `id` has come to as a copy.
+/// Returns the islands to which `id` was copied, with their original numbers.
 std::vector<std::int32_t> memberships_of(const Population& population, Id id) {
     const auto& all = population.memberships();
     std::vector<std::int32_t> islands;
@@ -59,7 +59,7 @@ void write_known(const Population& population, const Individual& individual, Byt
 void merge_known(ByteReader& reader, Population& population) {
     Individual individual = read_individual(reader);
     const Id id = individual.id;
-    // The places first: the individual then goes into each index once.
+    // Merges homes and memberships before the individual, so that each index receives the individual only once.
     population.merge(id, reader.get<Home>());
     for (const std::int32_t island : reader.get_all<std::int32_t>()) {
         population.merge_membership(id, island);

@@ -1,4 +1,4 @@
-// Whole genomes: which genes are active, and what follows from it.
+// Operations on whole genomes: active genes, canonical form, random genomes and text.
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
@@ -36,7 +36,8 @@ std::vector<bool> active_genes(const Space& space, const Genome& genome) {
     }
     std::vector<bool> active(space.size(), true);
     const auto is_met = [&](const Condition& condition) { return holds(condition, genome, active); };
-    // A gene may hang on a later one: as many rounds as the longest chain.
+    // A gene's condition may name a gene that comes later. The loop therefore repeats up to the length of the longest
+    // chain of conditions.
     for (bool changed = true; changed;) {
         changed = false;
         for (std::size_t i = 0; i < space.size(); ++i) {

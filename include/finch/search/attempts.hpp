@@ -9,31 +9,36 @@
 
 namespace finch::search {
 
-/// What the ranks of one worker noted of their ends in the last start, where that start did not end in order.
+/// How many ranks of one worker ended abnormally in the last start of a run, and for which reason. Each rank writes a
+/// note about its own end.
 struct WorkerEnd {
-    int external = 0;   ///< ranks that were ended from outside: a signal to stop, a fault elsewhere
-    int own_fault = 0;  ///< ranks that ended by a fault of their own: SEGV, ABRT, a device that failed in a step
+    int external = 0;   ///< number of ranks that were ended from outside: by a stop signal, or by a fault elsewhere
+    int own_fault = 0;  ///< number of ranks that ended by their own fault: SEGV, ABRT, a device that failed in a step
 };
 
-/// The notes of the last start's ranks, by worker. Without any, all were ended at once, as by a power failure.
+/// The notes of the last start's ranks about their ends, by worker. No notes at all mean that all ranks ended at the
+/// same time without warning, for example in a power failure.
 using EndNotes = std::map<std::int32_t, WorkerEnd>;
 
-/// After so many starts in a row without a note and without progress, the unfinished resume one at a time, and
-/// each attempt is then charged.
+/// After this many consecutive starts that left no end note and made no progress, the unfinished individuals resume one
+/// at a time. Each failed attempt then counts as a death of its individual.
 inline constexpr int most_silent_ends = 4;
-/// An individual whose process died so often, without progress between, is given up.
+/// An individual fails permanently if the process that trained it died this many times without progress in between.
 inline constexpr int most_deaths = 2;
 
-/// The unfinished individuals that were in training when the start `restart` broke off and whose own process died, each
-/// with that death counted. One that has died `most_deaths` times in a row without progress has failed, and says why.
-/// A process died if a rank of its worker ended by its own fault. If no rank of any worker did, it died if one left no
-/// note although others did: a launcher kills ranks that end slowly. If no rank left a note, only a start of
-/// `one_at_a_time` tells whose process it was. A pure function.
+/// Finds the individuals that were in training when the start number `restart` of the run was interrupted. Returns
+/// those that lost their worker's process, with this death counted. After `most_deaths` deaths in a row without
+/// progress, an individual gets the outcome `failed`, with the reason in its `problem`. If any rank noted a fault of
+/// its own, all workers with a faulty rank count as dead. Missing notes then prove nothing, because launchers kill
+/// ranks that end slowly. If all notes name external reasons, all workers with a rank that left no note count as dead.
+/// Without any notes, all workers count as dead if `one_at_a_time`; otherwise no deaths are counted, because the cause
+/// is unknown.
 [[nodiscard]] std::vector<Individual> charge_deaths(const Population& population, std::uint32_t restart,
                                                     const EndNotes& notes, bool one_at_a_time, double unix_seconds);
 
-/// How far the run is: finished individuals, shares of the unfinished, and a little for each recorded death, for a
-/// start that finds the individual which ends the process is progress.
+/// Returns the progress of a run: the number of finished individuals, the fractions of the unfinished ones, and a small
+/// amount for each recorded death. Deaths count as progress because they help to find the individual that kills its
+/// process.
 [[nodiscard]] double progress_of(const Population& population);
 
 }  // namespace finch::search

@@ -9,16 +9,17 @@
 
 namespace finch::search {
 
-/// What a genome must obey, as text: numbers, names of genes, + - * /, parentheses, < <= > >= == !=, `and`, `or`. A
-/// choice counts as its number where all its options are numbers; others can be compared with one of their words by ==
-/// and !=: "width * layers <= 512 or activation == relu".
+/// A condition that every genome must satisfy, given as text: "width * layers <= 512 or activation == relu". The text
+/// may contain numbers, names of genes, + - * /, parentheses, < <= > >= == !=, `and`, `or`. A choice gene counts as a
+/// number if all its options are numbers. A choice gene with other options can only be compared with one of its
+/// options, by == or !=.
 class Constraint {
 public:
-    /// Throws ConfigError: "column 9: …, accepted: …".
+    /// Throws ConfigError if `text` is invalid: "column 9: …; accepted: …".
     Constraint(std::string text, const Space& space);
 
-    /// Also where a gene that it names is not active. A comparison with NaN (0 / 0) does not hold. `active`: of
-    /// `genome`.
+    /// Returns whether `genome` satisfies the constraint. `active`: the active genes of `genome`. A constraint that
+    /// names an inactive gene is always satisfied. A comparison with NaN (0 / 0) is false.
     [[nodiscard]] bool holds(const Genome& genome, const std::vector<bool>& active) const;
     [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
@@ -41,12 +42,12 @@ private:
         both,
         either
     };
-    /// A step of a postfix program on a stack of numbers; 1 is true.
+    /// One step of a postfix program that works on a stack of numbers. Comparisons push 1 for true and 0 for false.
     struct Step {
         Operation operation = Operation::number;
         double number = 0;
         std::size_t gene = 0;
-        std::vector<double> numbers{};  ///< of the gene's options, where it is a choice
+        std::vector<double> numbers{};  ///< if the gene is a choice: its options as numbers
     };
     static double apply(Operation operation, double a, double b) noexcept;
 
@@ -54,7 +55,7 @@ private:
     std::vector<Step> steps_;
 };
 
-/// Whether `genome` obeys all of `constraints`.
+/// Returns whether `genome` satisfies all `constraints`.
 [[nodiscard]] bool all_hold(std::span<const Constraint> constraints, const Space& space, const Genome& genome);
 
 }  // namespace finch::search

@@ -11,20 +11,21 @@
 
 namespace finch::search {
 
-/// Treatment of a bred genome that an individual already has. breed: breed another; reuse: take that individual's
-/// result; train: train it again.
+/// The treatment of a newly bred genome that an existing individual already has. breed: another genome is bred. reuse:
+/// the new individual gets the result of the existing one. train: the genome is trained again.
 enum class Duplicates { breed, reuse, train };
 constexpr std::array<std::string_view, 3> words_of(Duplicates) {
     return {"breed", "reuse", "train"};
 }
 
-/// Known genomes in a row before one is trained again, so that a search of a small space ends.
+/// After this many known genomes in a row, a known genome is trained again. A search of a small space therefore ends.
 inline constexpr int most_known_in_a_row = 100;
 
-/// Whether equal genomes are more than a coincidence: no gene that is always active has a continuum of values.
+/// Returns whether breeding may well produce equal genomes: true if every gene that is always active is discrete.
 [[nodiscard]] bool can_repeat(const Space& space);
 
-/// Finds individuals by their genomes in sets of them or of pointers to them.
+/// Hashes an individual by its genome, so that sets of individuals, or of pointers to them, can be searched for a
+/// genome.
 struct GenomeHash {
     using is_transparent = void;
     [[nodiscard]] std::size_t operator()(const Genome& genome) const noexcept;
@@ -44,16 +45,19 @@ private:
     [[nodiscard]] static const Genome& genome_of(const Individual* one) { return one->genome; }
 };
 
-/// Results of other runs by their genomes in the space of this one, without learning curves: half a KiB each.
+/// Results of other runs, found by their genome in the space of this run. Learning curves are left out, so a result
+/// takes half a KiB.
 class OtherResults {
 public:
-    /// `genome`: canonical, in the space of this run. Of equal genomes the first that is added stays. `of_run`: whose
-    /// individual `one` is, unless that itself has its result from elsewhere. Not what is_reusable() refuses.
+    /// Adds the result of `one`, which must satisfy is_reusable(). `genome`: the canonical genome in the space of this
+    /// run. An existing entry with the same genome is kept. `of_run`: the run that trained `one`, ignored if `one`
+    /// itself reuses the result of another run.
     void add(Genome genome, Individual one, std::uint64_t of_run);
-    /// An individual with that genome whose reused_from and reused_run say whose result it is; null if there is none.
+    /// Returns the individual with this genome, or null. The members reused_from and reused_run of the returned
+    /// individual name the individual and the run that produced the result.
     [[nodiscard]] const Individual* find(const Genome& genome) const;
     [[nodiscard]] const auto& all() const noexcept { return results_; }
-    /// Adds an entry that another leader's copy has in all().
+    /// Adds an entry from all() of another leader's OtherResults.
     void add(Individual known) { results_.insert(std::move(known)); }
     /// Removes the results of `run`.
     void forget(std::uint64_t run);
@@ -62,32 +66,35 @@ private:
     std::unordered_set<Individual, GenomeHash, SameGenome> results_;
 };
 
-/// Whether the result of `one`, an individual of another run, is that of its genes alone: a complete or a diverged
-/// training that began with no other's weights, and no repeat. What was pruned was so in comparison with others there;
-/// what failed, had no memory or was stopped may well succeed here.
+/// Returns whether the result of `one`, an individual of another run, depends on its genes alone and can be reused
+/// here. The training of `one` must be complete or diverged and must have begun without inherited weights. Repeats, and
+/// copies of a result of the same run, are not reusable. Pruned individuals are not reusable because they were compared
+/// with others of their run. Failed, out-of-memory and stopped trainings are not reusable because they may succeed
+/// here.
 [[nodiscard]] bool is_reusable(const Individual& one);
 
-/// The individuals of an island by their genomes: those whose training has ended, whatever its outcome, and those in
-/// training as far as the population knows of them. Points into the population, which outlives it.
+/// The individuals of an island, found by their genome. Individuals with any outcome are included, and individuals in
+/// training as far as the population knows them. Keeps pointers into the population, which must outlive this object.
 class KnownGenomes {
 public:
-    /// With all that `population` knows of `island` by now, but those in training unless `with_training`. Always the
-    /// same population and island.
+    /// Adds all individuals of `island` that `population` knows now. Individuals in training are included only if
+    /// `with_training`. All calls must use the same population and island.
     void update(const Population& population, int island, bool with_training);
-    /// The individual that has `genome`, canonical; null if none has. Of several one whose training has ended; of these
-    /// one whose result is its own, then one that did not fail, then the smallest id.
+    /// Returns an individual with the canonical genome `genome`, or null. Among several individuals with this genome,
+    /// prefers one with ended training, then one with a result of its own, then one that did not fail, then the
+    /// smallest id.
     [[nodiscard]] const Individual* find(const Genome& genome) const;
 
 private:
-    using Set = std::unordered_set<const Individual*, GenomeHash, SameGenome>;  ///< 8 bytes and a node each
+    using Set = std::unordered_set<const Individual*, GenomeHash, SameGenome>;  ///< 8 bytes and a node per individual
 
     Set ended_;
     Set in_training_;
-    std::size_t seen_ = 0;  ///< changes
+    std::size_t seen_ = 0;  ///< number of changes of the island that were read
 };
 
-/// `individual` with the result of `twin`, which has the same genome and whose training has ended: no training of its
-/// own, at `unix_seconds`.
+/// Returns `individual` with the result of `twin`, without a training of its own. `unix_seconds`: the end time of
+/// `individual`. `twin` must have the same genome, and its training must have ended.
 [[nodiscard]] Individual with_result_of(Individual individual, const Individual& twin, double unix_seconds);
 
 }  // namespace finch::search

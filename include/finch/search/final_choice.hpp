@@ -9,43 +9,47 @@
 
 namespace finch::search {
 
-/// The best of a search are evaluated again with fresh seeds: the smallest of many noisy losses is small by chance,
-/// too. The last evaluations of a budget, once all others are finished.
+/// The final choice evaluates the best individuals of a search again, with fresh seeds: the smallest of many noisy
+/// losses is partly small by chance. The final choice uses the last evaluations of a budget, after all other
+/// evaluations are finished.
 struct FinalChoice {
     std::int64_t candidates = 8;
-    std::int64_t repeats = 3;  ///< of each
+    std::int64_t repeats = 3;  ///< per candidate
 
     [[nodiscard]] std::int64_t evaluations() const noexcept { return candidates * repeats; }
 };
 
-/// An individual that is evaluated again, and what came of it.
+/// An individual that the final choice evaluates again, with the results of its repeats.
 struct Candidate {
     const Individual* individual = nullptr;
-    std::vector<const Individual*> repeats;  ///< best first; the unfinished are no better than the failed
-    std::int64_t finished = 0;               ///< of them
-    std::int64_t failed = 0;                 ///< of the finished: without a loss
-    /// Mean of the repeats' losses, without the candidate's own. NaN without any.
+    std::vector<const Individual*> repeats;  ///< best first; unfinished and failed ones last
+    std::int64_t finished = 0;               ///< number of finished repeats
+    std::int64_t failed = 0;                 ///< number of finished repeats without a loss
+    /// Mean loss of the repeats, without the candidate's own loss. It is NaN if no repeat has a loss.
     double mean = Individual::not_measured;
-    /// Their standard deviation, by n − 1. NaN for fewer than two.
+    /// Standard deviation of the repeats' losses, with n − 1 in the denominator. It is NaN for fewer than two losses.
     double deviation = Individual::not_measured;
 };
 
-/// The `count` best individuals of all islands with different genomes, best first, and their repeats. A function of the
-/// population alone, whatever the order in which it came to be known. O(population).
+/// Returns the `count` best individuals with different genomes of all islands, best first, and the repeats of each. The
+/// result depends on the contents of the population, but not on the order in which its individuals were merged.
+/// O(population).
 [[nodiscard]] std::vector<Candidate> final_candidates(const Population& population, std::int64_t count);
 
-/// The individuals that the next `evaluations` repeat: each time the candidate with the fewest repeats, the better of
-/// equal ones. Empty if there is no candidate.
+/// Selects the individuals for the next `evaluations` repeats. Each repeat evaluates the candidate that has the fewest
+/// repeats; among several, the best one. Returns an empty list if there is no candidate.
 [[nodiscard]] std::vector<Repeat> repeats_to_come(const Population& population, const FinalChoice& choice,
                                                   std::int64_t evaluations);
 
-/// The winner among candidates that all have `choice.repeats` finished repeats: the fewest failed repeats first, then
-/// the smallest mean. Null if a candidate has fewer repeats, or all failed.
+/// Returns the winner after all candidates have `choice.repeats` finished repeats. The winner is the candidate with the
+/// fewest failed repeats; among several, the one with the smallest mean loss. Returns null if a candidate has fewer
+/// repeats, or if all repeats failed.
 [[nodiscard]] const Candidate* winner_of(std::span<const Candidate> candidates, const FinalChoice& choice);
 
-/// The individual whose weights a run publishes: of the winner's repeats the best, since the weights of a repeat are
-/// always kept, those of its original only if it was the best of all when it ended. Without a choice, or as long as
-/// there is no winner, the best that this run trained. Null if no training is complete.
+/// Returns the individual that provides the published weights of a run. If there is a winner, its best repeat provides
+/// the weights, because the weights of repeats are always kept. The winner's own weights are kept only if it was the
+/// best of all individuals when its training ended. Without a final choice or a winner, returns the best individual
+/// that this run trained. Returns null if no training is complete.
 [[nodiscard]] const Individual* chosen(const Population& population, const std::optional<FinalChoice>& choice);
 
 }  // namespace finch::search

@@ -14,66 +14,72 @@ namespace finch::search {
 struct Function {
     std::string name;
     int default_dimensions = 2;
-    bool any_dimensions = true;    ///< false: default_dimensions only
-    std::vector<RealGene> bounds;  ///< one for all genes, or one for each
-    std::vector<double> optimum;   ///< where a minimum lies: one coordinate for all genes, or one for each
-    double minimum = 0;            ///< in every number of dimensions
-    std::string source;            ///< where the formula is from, and which variant
+    bool any_dimensions = true;    ///< if false: only default_dimensions is allowed
+    std::vector<RealGene> bounds;  ///< one for all genes, or one per gene
+    std::vector<double> optimum;   ///< position of a minimum: one coordinate for all genes, or one per gene
+    double minimum = 0;            ///< the smallest value, the same for every number of dimensions
+    std::string source;            ///< origin and variant of the formula
     int least_dimensions = 1;
-    /// At a point; without noise where `noise` is null.
+    /// Returns the value at `x`; without noise if `noise` is null.
     double (*value)(std::span<const double> x, RandomStream* noise) = nullptr;
-    double minimum_per_gene = 0;  ///< comes to `minimum` for each gene
-    bool has_noise = false;       ///< quartic
-    bool falls_outside = false;   ///< has values below its minimum outside of its bounds
+    double minimum_per_gene = 0;  ///< added to `minimum` once per gene
+    bool has_noise = false;       ///< true for quartic
+    bool falls_outside = false;   ///< has values below its minimum outside its bounds
 };
 
-/// Propulate's fourteen: sphere, rosenbrock, step, quartic, rastrigin, griewank, schwefel, bisphere, birastrigin,
-/// bukin_n6, eggcrate, himmelblau, keane, leon; and ackley, ellipsoid.
+/// Returns all benchmark functions. Fourteen come from Propulate: sphere, rosenbrock, step, quartic, rastrigin,
+/// griewank, schwefel, bisphere, birastrigin, bukin_n6, eggcrate, himmelblau, keane, leon. Two are added: ackley,
+/// ellipsoid.
 [[nodiscard]] std::span<const Function> functions();
 
-/// The function called `name`. Throws ConfigError that lists them all, with the nearest first.
+/// Returns the function called `name`. Throws ConfigError if there is no such function; the message lists all names,
+/// the most similar first.
 [[nodiscard]] const Function& find_function(const std::string& name);
 
-/// Genes x0 … x(n−1) of `function`. Throws ConfigError if it has no such dimension.
+/// Returns the search space of `function`: genes x0 … x(n−1). Throws ConfigError if the function does not have this
+/// number of dimensions.
 [[nodiscard]] Space function_space(const Function& function, int dimensions);
 
-/// The smallest value within the bounds, without noise.
+/// Returns the smallest value of `function` within its bounds, without noise.
 [[nodiscard]] double minimum_of(const Function& function, int dimensions);
-/// A place of it, of `dimensions` coordinates.
+/// Returns the coordinates of a minimum of `function`.
 [[nodiscard]] std::vector<double> optimum_of(const Function& function, int dimensions);
 
-/// The value at `x`. Noise, where the function has it, is drawn from `noise`. Throws ConfigError if the function has
-/// no such dimension.
+/// Returns the value of `function` at `x`. The noise of a noisy function is drawn from `noise`. Throws ConfigError if
+/// the function does not have this number of dimensions.
 [[nodiscard]] double evaluate(const Function& function, std::span<const double> x, RandomStream& noise);
-/// The same without noise.
+/// Like evaluate(), but without noise.
 [[nodiscard]] double evaluate_without_noise(const Function& function, std::span<const double> x);
 
-/// Transformation of a function before it is searched, so that no search profits from an optimum in the middle of the
-/// box or from genes that do not interact. `instance` alone seeds it: the same on every rank and in every run.
+/// A transformation of a benchmark function. Without a transformation, a search could profit from an optimum in the
+/// middle of the box, or from genes that do not interact. The transformation depends only on the seed `instance`, so it
+/// is the same on every rank and in every run.
 struct Transform {
-    bool shift = false;   ///< the optimum moves to a uniformly random place
-    bool rotate = false;  ///< the axes are turned about the optimum by a uniformly random orthogonal matrix
+    bool shift = false;   ///< moves the optimum to a uniformly random position
+    bool rotate = false;  ///< rotates the axes about the optimum by a uniformly random orthogonal matrix
     std::int64_t instance = 1;
 };
 
-/// A function of n genes as it is searched: f(x) = function(o + R (x − o')), where o is the function's optimum, o' lies
-/// in the box's inner 80 % in every coordinate (or is o), and R is orthogonal (or the identity). A function that falls
-/// below its minimum outside of its box has there the value of the box's nearest point and the squared distance to it,
-/// so that the minimum stays what it is.
+/// A benchmark function of n genes after its transformation: f(x) = function(o + R (x − o')). The optimum of the
+/// original function is o. The optimum o' of the transformed function is in the inner 80 % of the box in every
+/// coordinate, or equal to o. The matrix R is orthogonal, or the identity. Some functions have values below their
+/// minimum outside their box. If the argument of such a function is outside its box, f is the value at the nearest
+/// point of the box plus the squared distance to it, so the minimum stays the same.
 class FunctionInstance {
 public:
-    /// Throws ConfigError if the function has no such dimension.
+    /// Throws ConfigError if the function does not have this number of dimensions.
     FunctionInstance(const Function& function, int dimensions, const Transform& transform = {});
 
     [[nodiscard]] const Function& function() const noexcept { return *function_; }
     [[nodiscard]] int dimensions() const noexcept { return static_cast<int>(optimum_.size()); }
     [[nodiscard]] double minimum() const { return minimum_of(*function_, dimensions()); }
-    /// A place of the minimum, within the bounds.
+    /// Returns the coordinates of a minimum within the bounds.
     [[nodiscard]] std::span<const double> optimum() const noexcept { return optimum_; }
-    /// R as (n, n), row by row; empty if it is the identity.
+    /// Returns R as an (n, n) matrix in row-major order; empty if R is the identity.
     [[nodiscard]] std::span<const double> rotation() const noexcept { return rotation_; }
 
-    /// The value at `x`; without noise where `noise` is null. Throws ConfigError if `x` has another dimension.
+    /// Returns the value at `x`; without noise if `noise` is null. Throws ConfigError if `x` has another number of
+    /// dimensions.
     [[nodiscard]] double value(std::span<const double> x, RandomStream* noise) const;
 
 private:
@@ -88,16 +94,17 @@ private:
     bool is_transformed_;
 };
 
-/// Sets the loss and the outcome of `individual`. Its noise depends on `seed` and its id alone.
+/// Sets the loss and the outcome of `individual`. The noise depends only on `seed` and the id of the individual.
 void evaluate(const FunctionInstance& instance, std::uint64_t seed, Individual& individual);
 
-/// How long an evaluation pretends to last: log-normal, as trainings of different sizes do, or one of those recorded.
+/// The simulated duration of an evaluation. Durations are log-normal, like those of trainings of different sizes, or
+/// drawn from recorded durations.
 struct PretendedDuration {
     double median_seconds = 0;
-    double spread = 0;                       ///< deviation of the logarithm; 0: always the median
-    std::vector<double> recorded_seconds{};  ///< drawn from with replacement; empty: log-normal
+    double spread = 0;                       ///< standard deviation of the logarithm; 0: always the median
+    std::vector<double> recorded_seconds{};  ///< durations to draw from, with replacement; empty: log-normal
 
-    /// Depends on `seed` and the individual alone.
+    /// Returns a duration that depends only on `seed` and `individual`.
     [[nodiscard]] double seconds(std::uint64_t seed, Id individual) const;
 };
 

@@ -18,12 +18,12 @@
 
 namespace finch::search {
 
-/// A number that no other individual of the run ever has: {restart: 12 bits, worker: 20, sequence: 32}. 0 is no
+/// A number that is unique among all individuals of a run: {restart: 12 bits, worker: 20, sequence: 32}. 0 means no
 /// individual.
 struct Id {
     std::uint64_t value = 0;
 
-    /// Throws Error if a number is too large for its bits.
+    /// Throws Error if `restart` or `worker` does not fit into its bits.
     [[nodiscard]] static Id make(std::uint32_t restart, std::uint32_t worker, std::uint32_t sequence);
     [[nodiscard]] std::uint32_t restart() const noexcept { return static_cast<std::uint32_t>(value >> 52); }
     [[nodiscard]] std::uint32_t worker() const noexcept { return static_cast<std::uint32_t>((value >> 32) & 0xFFFFF); }
@@ -31,18 +31,18 @@ struct Id {
     auto operator<=>(const Id&) const = default;
 };
 
-/// "0.3.17": restart, worker, sequence.
+/// Returns the text "restart.worker.sequence", for example "0.3.17".
 [[nodiscard]] std::string to_text(Id id);
-/// Reads "0.3.17" or the plain number. Throws ConfigError.
+/// Parses "0.3.17" or the plain number. Throws ConfigError.
 [[nodiscard]] Id parse_id(const std::string& text);
 
-/// How an individual's training ended. `unfinished`: bred, and not ended yet.
+/// How an individual's training ended. `unfinished`: the individual was bred, but its training has not ended yet.
 enum class Outcome : std::uint8_t { unfinished, evaluated, pruned, stopped, diverged, out_of_memory, failed };
 constexpr std::array<std::string_view, 7> words_of(Outcome) {
     return {"unfinished", "evaluated", "pruned", "stopped", "diverged", "out_of_memory", "failed"};
 }
 
-/// How an individual came to its genes.
+/// The operator that produced an individual's genes.
 enum class Operator : std::uint8_t {
     random,
     crossover,
@@ -60,7 +60,8 @@ constexpr std::array<std::string_view, 10> words_of(Operator) {
             "swarm",  "simplex",   "parzen"};
 }
 
-/// Data that the operator needs again together with an individual's loss, so that its state follows from the results.
+/// Data about an individual's breeding. The operator that bred the individual needs this data again, together with the
+/// loss, to derive its own state from the results.
 struct Breeding {
     std::int32_t phase = 0;
     std::int32_t slot = -1;
@@ -83,8 +84,8 @@ constexpr auto fields_of(const Breeding*) {
 }
 static_assert(lists_every_member<Breeding>);
 
-/// The last time that a training was begun or gone on with, and how often it took its process down. What a restart
-/// after a crash needs to find the individual that caused it.
+/// The last attempt to train an individual, and the number of times that its process died. After a crash, a restart
+/// uses this data to find the individual that caused the crash.
 struct Attempt {
     std::uint32_t restart = 0;
     std::int32_t worker = -1;
@@ -103,10 +104,10 @@ constexpr auto fields_of(const Attempt*) {
 }
 static_assert(lists_every_member<Attempt>);
 
-/// How many rungs a training can have: epochs at which it is compared with others.
+/// Maximum number of rungs of a training. A rung is an epoch after which a training is compared with others.
 inline constexpr std::size_t most_rungs = 8;
 
-/// How far a training came among those that are compared at the same epochs, and against what its last comparison was.
+/// The last rung that a training reached, its losses at the rungs, and the threshold of its last comparison.
 struct Pruning {
     static constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
@@ -128,7 +129,8 @@ static_assert(lists_every_member<Pruning>);
 struct Individual {
     static constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
 
-    // Fields that better() reads, side by side: ordering a large island reads little else, of individuals far apart.
+    // The fields that better() reads are adjacent, because sorting reads them from many individuals that are scattered
+    // in memory.
     Id id;
     Outcome outcome = Outcome::unfinished;
     Operator bred_by = Operator::random;
@@ -169,17 +171,19 @@ struct Individual {
     std::vector<Metric> metrics;
 
     [[nodiscard]] bool finished_training() const noexcept { return outcome != Outcome::unfinished; }
-    /// Whether it has a fitness that can be compared: a finite loss, and a training that is complete or was pruned.
+    /// Returns whether the individual has a comparable fitness: a finite loss from a complete or a pruned training.
     [[nodiscard]] bool ranks_by_loss() const noexcept {
         return (outcome == Outcome::evaluated || outcome == Outcome::pruned) && std::isfinite(loss);
     }
-    /// Whether its training went on to the end, or for as long as its own patience, and gave a loss.
+    /// Returns whether the training gave a finite loss and ran to its end, or until its own early stopping (patience).
     [[nodiscard]] bool is_complete() const noexcept { return outcome == Outcome::evaluated && std::isfinite(loss); }
-    /// Whether it evaluates parents[0] again (search/final_choice.hpp): of no island, no parent.
+    /// Returns whether the individual is a repeat: it evaluates parents[0] again (search/final_choice.hpp). A repeat
+    /// belongs to no island and is never a parent.
     [[nodiscard]] bool is_repeat() const noexcept { return bred_by == Operator::repeat; }
-    /// Whether its result is another's: it was never trained, and there are no weights of it.
+    /// Returns whether the result was copied from another individual. The individual itself was then never trained and
+    /// has no weights.
     [[nodiscard]] bool is_reused() const noexcept { return reused_from != Id{}; }
-    /// Whether that is an individual of another run.
+    /// Returns whether the result was copied from an individual of another run.
     [[nodiscard]] bool is_of_another_run() const noexcept { return reused_run != 0; }
 };
 
@@ -227,13 +231,13 @@ constexpr auto fields_of(const Individual*) {
 }
 static_assert(lists_every_member<Individual>);
 
-/// Above all rungs at which trainings are pruned: where a complete one stands.
+/// The rung of a complete training: above all rungs at which trainings are pruned.
 inline constexpr std::int32_t top_rung = std::numeric_limits<std::int32_t>::max();
 
-/// Fields that determine the order of individuals.
+/// The fields that determine the order of individuals.
 struct Standing {
     bool ranks_by_loss = false;
-    double loss = 0;  ///< where it ranks by loss
+    double loss = 0;  ///< unused if ranks_by_loss is false
     Id id;
     std::int32_t rung = top_rung;
     bool is_reused = false;
@@ -243,9 +247,10 @@ struct Standing {
             individual.outcome == Outcome::pruned ? individual.pruning->rung : top_rung, individual.is_reused()};
 }
 
-/// The one order of individuals: those with a comparable fitness first, the higher rung first, smaller loss first, then
-/// those whose result is their own, then the smaller id.
-/// A NaN or a failed outcome never ranks before a trained one. A strict total order over distinct ids.
+/// Returns whether `a` ranks before `b`. The criteria for ranking first are, in this order: a comparable fitness, the
+/// higher rung, the smaller loss, a result of its own (not reused), the smaller id. An individual with a NaN loss or a
+/// failed outcome never ranks before one with a comparable fitness. The ranking is a strict total order over distinct
+/// ids.
 [[nodiscard]] inline bool better(const Standing& a, const Standing& b) noexcept {
     if (a.ranks_by_loss != b.ranks_by_loss) {
         return a.ranks_by_loss;
@@ -265,43 +270,48 @@ struct Standing {
     return better(standing(a), standing(b));
 }
 
-/// A number for propagators, which compare losses alone, in the order of better(): the loss of a complete training,
-/// at most the number below least_pruned; of one that was pruned a number from least_pruned on, larger than that of
-/// every higher rung; infinity if it does not rank by its loss. Pruned ones of one rung whose losses agree to 10
-/// digits may be equal.
+/// comparable_loss() maps an individual to one number that propagators can compare instead of calling better(). The
+/// numbers are in the order of better():
+/// - For a complete training: its loss, but at most the number below least_pruned.
+/// - For a pruned training: a number from least_pruned on, larger than for all higher rungs.
+/// - For an individual without a comparable fitness: infinity.
+/// Pruned trainings of the same rung may get the same number if their losses agree to 10 digits.
 inline constexpr double least_pruned = 1e300;
 [[nodiscard]] double comparable_loss(const Individual& individual) noexcept;
 
-/// Whether record `a` is kept rather than `b`, of one id: finished before unfinished, further trained before nearer,
-/// the longer curve (a record may travel without it), the later attempt, more progress, more seconds (of a program that
-/// was stopped without reported progress), then the smaller bytes. Equal records: false. A strict total order over
+/// Returns whether record `a` is kept instead of record `b` with the same id. The criteria for keeping a record are, in
+/// this order: a finished training, more epochs, the longer curve (a record may be sent without its curve), the later
+/// attempt, more progress, more training seconds, the smaller bytes. Training seconds matter for a program that was
+/// stopped without reporting progress. Returns false for equal records. The criteria define a strict total order over
 /// different records.
 [[nodiscard]] bool supersedes(const Individual& a, const Individual& b);
 
-/// An impossible property of an individual of a search over `space`: "has 3 genes, the space 2", "its loss is -inf".
-/// Nothing if there is none.
+/// Returns an impossible property of an individual in a search over `space`, or nothing: "has 3 genes, the space 2",
+/// "was evaluated, but its loss is -inf".
 [[nodiscard]] std::optional<std::string> problem_of(const Individual& individual, const Space& space);
 
-/// A loss that is not finite counts as none: what was evaluated with it diverged, what was pruned stays pruned, and
-/// ranks behind all that have a loss. The reason becomes its problem. Returns whether it had such a loss: programs
-/// report them.
+/// Removes a loss that is not finite, which a program may have reported. An evaluated individual without a finite loss
+/// becomes diverged. A pruned individual without a finite loss stays pruned and ranks behind all individuals with a
+/// loss. The reason is stored in `problem`. Returns whether the loss was removed.
 bool mark_bad_loss(Individual& individual);
-/// Changes `individual` so that every reader accepts it. First mark_bad_loss(). If problem_of() still refuses it, all
-/// members get their initial values except its id, origin, genome, outcome, loss, accuracy and problem. Epochs and
-/// metrics for which a record has no room are left out. Returns what was changed, "of 0.3.17 …", if that is more than
-/// an outcome. Throws Error if it is refused even then, as a genome outside of the space is.
+/// Changes `individual` so that every reader of records accepts it. Calls mark_bad_loss() first. If problem_of() still
+/// finds a problem, resets all members except id, origin, genome, outcome, loss, accuracy and problem. Removes epochs
+/// and metrics that do not fit into a record. Returns a description of the changes, "of 0.3.17 …", if more than the
+/// outcome has changed. Throws Error if problem_of() finds a problem even after these changes, for example a genome
+/// outside of the space.
 [[nodiscard]] std::optional<std::string> make_recordable(Individual& individual, const Space& space);
 
-/// Whether two individuals are the same to the last bit, NaN included.
+/// Returns whether two individuals are equal in every bit, including NaN.
 [[nodiscard]] bool identical(const Individual& a, const Individual& b);
 
-/// Appends the individual to `out`, the curve only where `with_curve`. read_individual() reads either, and throws
-/// FileError if the bytes mean no individual.
+/// write_individual() appends the individual to `out`, its learning curve only if `with_curve`. read_individual() reads
+/// an individual with or without its curve. Throws FileError if the bytes are not a valid individual.
 inline constexpr std::uint16_t individual_version = 1;
 void write_individual(const Individual& individual, bool with_curve, Bytes& out);
 [[nodiscard]] Individual read_individual(ByteReader& reader, std::uint16_t version = individual_version);
 
-/// Columns of /individuals and of CSV that are not genes: names that no gene may have.
+/// Returns the names of all columns of /individuals and of CSV files that are not genes. No gene may have one of these
+/// names.
 [[nodiscard]] const std::vector<std::string>& reserved_columns();
 
 }  // namespace finch::search

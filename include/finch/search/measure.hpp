@@ -6,11 +6,11 @@
 
 namespace finch::search {
 
-/// Meaning of Individual::loss in a run: the first objective of its search.
+/// The meaning of Individual::loss in a run: the first objective of its search.
 struct Measure {
-    std::string name = "loss";   ///< in lines and above columns: "error"
-    std::string title = "loss";  ///< with its unit, on axes and in exports: "validation error (share of images)"
-    /// The same of an epoch; NaN if that does not know it.
+    std::string name = "loss";   ///< for log lines and column headings: "error"
+    std::string title = "loss";  ///< with its unit, for axes and exports: "validation error (share of images)"
+    /// Returns the value of the measure after an epoch, or NaN if the epoch did not measure it.
     double (*of_epoch)(const Epoch& epoch) = [](const Epoch& epoch) { return epoch.validation_loss; };
 };
 

@@ -11,25 +11,26 @@
 
 namespace finch::search {
 
-/// Costs that may be minimised beside the loss. cost_of() gives their values.
+/// Costs that can be minimised in addition to the loss. cost_of() returns their values.
 enum class Cost : std::uint8_t { parameters, seconds, joules };
 constexpr std::array<std::string_view, 3> words_of(Cost) {
     return {"parameters", "seconds", "joules"};
 }
 
-/// The smaller the better; infinite where it is not known.
+/// Returns the cost of an individual; smaller is better. Returns infinity for joules that are not known.
 [[nodiscard]] double cost_of(Cost cost, const Individual& individual) noexcept;
 
-/// Non-dominated sorting and crowding distance as in NSGA-II (Deb, Pratap, Agarwal and Meyarivan 2002), the loss being
-/// the first objective: `individuals` by their rank (front), within a front by their crowding distance, the largest
-/// first, then by better(). Whole fronts, until they are `count` or more; all of them if there are fewer. All must rank
-/// by loss; their order does not matter. O(n log n) for one cost; for more, O(n log n) comparisons of an individual
-/// with a front.
+/// Sorts `individuals` by non-dominated sorting and crowding distance as in NSGA-II (Deb, Pratap, Agarwal and Meyarivan
+/// 2002). The loss is the first objective. Individuals are ordered by front, within a front by decreasing crowding
+/// distance, then by better(). Returns whole fronts until they have at least `count` individuals, or all individuals if
+/// there are fewer. All individuals must have a comparable loss; their input order does not matter. Takes O(n log n)
+/// time for one cost. For more costs, it takes O(n log n) comparisons of an individual with a front.
 [[nodiscard]] std::vector<const Individual*> ranked_by_objectives(std::vector<const Individual*> individuals,
                                                                   std::span<const Cost> costs, std::size_t count);
 
-/// The individuals of `individuals` that no other dominates, by better(). To dominate is to be smaller or equal in the
-/// loss and all `costs`, and smaller in one. All must rank by loss.
+/// Returns the individuals that are not dominated by any other, in the order of better(). An individual dominates
+/// another if its loss and all its `costs` are smaller or equal, and at least one of them is smaller. All individuals
+/// must have a comparable loss.
 [[nodiscard]] std::vector<const Individual*> pareto_front(std::vector<const Individual*> individuals,
                                                           std::span<const Cost> costs);
 

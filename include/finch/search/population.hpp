@@ -22,27 +22,32 @@ constexpr std::array<std::string_view, 3> words_of(ExchangeKind) {
     return {"none", "migration", "pollination"};
 }
 
-/// The memberships that a leader under pollination still needs.
+/// Settings that determine which memberships a leader keeps under pollination. A membership is a pair of an individual
+/// and an island to which it was copied.
 struct MembershipUse {
-    int island = 0;            ///< its own
-    std::size_t breeding = 0;  ///< so many of an island's best breeding picks from
-    std::size_t exchange = 0;  ///< so many go to other islands, unless they are members there
-    bool everywhere = false;   ///< what the leaders of other islands ask for, too: the archivist's
+    int island = 0;            ///< the leader's own island
+    std::size_t breeding = 0;  ///< breeding picks from this many of an island's best individuals
+    std::size_t exchange = 0;  ///< exchange sends this many of an island's best individuals to islands without them
+    bool everywhere = false;   ///< also keep memberships that leaders of other islands need; for world rank 0
 };
 
-/// Everything that an island knows. Grows only, so merging is idempotent and order-free: a message that comes late,
-/// twice, or after a restart does no harm. Plain data: no MPI, no files. One copy per leader.
+/// All individuals that a leader knows, and the islands on which they are active. Data is only added, so merging is
+/// idempotent and independent of order: a message that comes late, twice, or after a restart does no harm. Plain data
+/// without MPI or files. Each leader has its own Population.
 ///
-/// Where an individual is active: under migration where its home register says (its island of birth where there is
-/// none); under pollination on every island that it is a member of, of which only the best `capacity` count, the
-/// capacity being the number of finished individuals born there: a copy thus displaces the worst. The better ones are
-/// those of smaller loss; with costs beside it those that ranked_by_objectives() puts first among all members.
+/// Under migration, an individual is active on the island in its home register, or on its island of birth if it has no
+/// register.
 ///
-/// Repeats (search/final_choice.hpp) are kept and counted, and belong to no island.
+/// Under pollination, an individual is active on each island of which it is a member, if it is among the best
+/// `capacity` members there. The capacity of an island is the number of individuals with a comparable loss that were
+/// born there. A copy from another island therefore displaces the worst member. Members are ordered by their loss or,
+/// if there are costs, by ranked_by_objectives() among all members.
+///
+/// Repeats (search/final_choice.hpp) are kept and counted, but belong to no island.
 class Population {
 public:
-    /// `islands` is how many there are now; an island of an earlier start that no longer exists counts as old mod new.
-    /// `costs`: what is minimised beside the loss.
+    /// `islands`: the present number of islands. An island of an earlier start that no longer exists counts as the
+    /// island with its number modulo `islands`. `costs`: the costs that are minimised in addition to the loss.
     Population(ExchangeKind kind, int islands, std::vector<Cost> costs = {});
     Population(const Population& other);
     Population& operator=(const Population& other);
@@ -50,63 +55,69 @@ public:
     Population& operator=(Population&&) noexcept = default;
     ~Population() = default;
 
-    /// Each returns whether anything changed. Any order, any repetition: the same population.
-    /// Registers and memberships may come before their individual, and are kept whatever the kind, as it may change at
-    /// a restart. A home of version 0 is no register.
+    /// The merge functions return whether anything changed. Any order and any repetition of the calls give the same
+    /// population. Registers and memberships may be merged before their individual. Registers and memberships are kept
+    /// for every exchange kind, because the kind may change at a restart. A home of version 0 is ignored.
     bool merge(Individual individual);
     bool merge(Id id, const Home& home);
     bool merge_membership(Id id, std::int32_t island);
-    /// Takes in Started, Result, Move and Copy; ignores the rest.
+    /// Merges Started, Result, Move and Copy; ignores other records.
     bool merge(Record record);
 
-    /// Under pollination: keeps, from now on, the memberships of those that breeding can pick on their island, all of
-    /// those that exchange sends, and all of those that it would send if they came to `use.island`; others go once they
-    /// are as many. Breeding and exchange stay the same: an individual that ranks too low for them on an island never
-    /// ranks higher there, as islands only grow. A later start with another layout, population or number of migrants
-    /// may miss a copy; those born on an island stay. With costs all are kept: who stands between others can rise
-    /// again.
+    /// Under pollination, limits the stored memberships from now on to those that breeding and exchange may still need:
+    /// - for individuals that breeding can pick on an island: their memberships on this island,
+    /// - for individuals that exchange sends, or would send if they came to `use.island`: all their memberships.
+    /// Memberships that are not needed are dropped when there are about as many of them as needed ones. Dropping
+    /// memberships does not change breeding or exchange: islands only grow, so an individual that ranks too low on an
+    /// island never ranks higher there. After a restart with another layout, population or number of migrants, an
+    /// island may miss a copy, but never an individual that was born there. If there are costs, all memberships are
+    /// kept, because an individual can rise in a ranking by several objectives.
     void limit_memberships(const MembershipUse& use);
-    /// Empties the learning curve of `id`, which a file keeps: nothing here looks at it.
+    /// Clears the learning curve of `id`. The caller has stored the curve in a file, and Population does not use it.
     void forget_curve(Id id);
 
     [[nodiscard]] const Individual* find(Id id) const noexcept;
-    /// The `count` best active individuals of `island` that rank by loss, best first; fewer if there are fewer.
-    /// O(count); with costs, once after each change, O(members) and more where `count` is large.
+    /// Returns the `count` best active individuals of `island` with a comparable loss, best first; fewer if there are
+    /// fewer. O(count). If there are costs, the first call after a change takes O(members) time, or more if `count` is
+    /// large.
     [[nodiscard]] std::vector<const Individual*> best(int island, std::size_t count) const;
-    /// How many individuals are active on `island` and rank by loss.
+    /// Returns the number of active individuals of `island` with a comparable loss.
     [[nodiscard]] std::size_t active(int island) const;
-    /// How many evaluations of individuals that were born on `island` are finished.
+    /// Returns the number of finished evaluations of individuals that were born on `island`.
     [[nodiscard]] std::size_t finished_on(int island) const { return at(island).finished; }
-    /// Epochs trained by those that were born on `island` and are finished.
+    /// Returns the number of epochs trained by the finished individuals that were born on `island`.
     [[nodiscard]] std::int64_t epochs_on(int island) const { return at(island).epochs; }
-    /// Individuals that were finished on `island`, or arrived there or left it, in the order in which this copy
-    /// received them; a replaced one appears again. Only grows.
+    /// Returns the individuals that finished on `island`, arrived there or left it, in the order in which this
+    /// Population received them. An individual that is replaced by a newer record appears again. The list of changes
+    /// only grows.
     [[nodiscard]] const std::vector<const Individual*>& changes(int island) const { return at(island).changes; }
-    /// Whether an individual is one of the island's results: finished and born there, or living there as an immigrant
+    /// Returns whether a finished individual is a result of the island: it was born there, or is there as an immigrant
     /// or a copy.
     [[nodiscard]] bool is_result_of(const Individual& individual, int island) const;
-    /// The best individual of all by its loss, or null.
+    /// Returns the best individual of all islands, in the order of better(), or null.
     [[nodiscard]] const Individual* best() const;
-    /// The best individual that this run trained, which alone has weights: best(), unless that reuses another run's
-    /// result.
+    /// Returns the best individual that this run itself trained, or null. Only trained individuals have weights. The
+    /// result differs from best() if best() reuses a result of another run.
     [[nodiscard]] const Individual* best_trained() const;
-    /// Under migration: where `id` lives now (version 0 if it never moved), as an island that exists now.
+    /// Under migration, returns the home of `id`, mapped to an island that exists now. A home of version 0 means that
+    /// the individual never moved.
     [[nodiscard]] Home home(Id id) const;
-    /// Under pollination: whether `id` was born on `island` or has come to it as a copy.
+    /// Under pollination, returns whether `id` was born on `island` or was copied to it.
     [[nodiscard]] bool is_member(Id id, int island) const;
-    /// The island that an individual's island of birth counts as now.
+    /// Maps an individual's island of birth to an island that exists now.
     [[nodiscard]] int island_now(std::int32_t island) const noexcept;
 
     [[nodiscard]] std::size_t size() const noexcept { return individuals_.size(); }
-    /// Individuals whose training has ended, whatever the outcome.
+    /// Returns the number of individuals with ended training, regardless of the outcome.
     [[nodiscard]] std::size_t finished() const noexcept { return finished_; }
-    /// Finished individuals with their own result.
+    /// Returns the number of finished individuals with a result that is not reused.
     [[nodiscard]] std::size_t evaluations() const noexcept { return evaluations_; }
     [[nodiscard]] std::vector<const Individual*> unfinished() const;
-    /// Epochs trained by all individuals; by unfinished ones, as far as reported.
+    /// Returns the number of epochs trained by all individuals. For an unfinished individual, the epochs that it has
+    /// reported so far are counted.
     [[nodiscard]] std::int64_t epochs() const noexcept { return epochs_; }
 
-    /// All individuals, registers and memberships, by id: what an archive writes.
+    /// The full contents, which an archive stores: individuals, home registers and memberships, ordered by id.
     [[nodiscard]] const std::map<Id, Individual>& individuals() const noexcept { return individuals_; }
     [[nodiscard]] const std::map<Id, Home>& homes() const noexcept { return homes_; }
     [[nodiscard]] const std::set<std::pair<Id, std::int32_t>>& memberships() const noexcept { return memberships_; }
@@ -114,23 +125,23 @@ public:
     [[nodiscard]] int islands() const noexcept { return static_cast<int>(islands_.size()); }
     [[nodiscard]] const std::vector<Cost>& costs() const noexcept { return costs_; }
 
-    /// Equal in everything that can be asked of them.
+    /// Compares the contents of two populations and the members of each island, but not changes().
     [[nodiscard]] bool operator==(const Population& other) const;
 
 private:
     struct Better {
         bool operator()(const Individual* a, const Individual* b) const noexcept { return better(*a, *b); }
     };
-    /// The individuals that may be active on one island, best first, and the number of ranking ones that were born
-    /// there.
+    /// The members of one island, best first, and counts of the individuals that were born there. `born` counts only
+    /// individuals with a comparable loss.
     class Island {
     public:
         std::size_t born = 0;
-        std::size_t finished = 0;  ///< evaluations of those born there
-        std::int64_t epochs = 0;   ///< of the finished
+        std::size_t finished = 0;  ///< evaluations of individuals that were born there
+        std::int64_t epochs = 0;   ///< epochs of the finished individuals that were born there
         std::vector<const Individual*> changes;
         mutable std::vector<const Individual*>
-            ranked;  ///< the first members by all objectives, as far as anybody asked
+            ranked;  ///< the best members by all objectives, as many as were requested
 
         [[nodiscard]] const std::set<const Individual*, Better>& members() const {
             put_in_order();
@@ -150,7 +161,8 @@ private:
         void put_in_order() const;
 
         mutable std::set<const Individual*, Better> members_;
-        /// Members that were not asked for yet: many are sorted at once, as at a start.
+        /// Members added since the last query. New members are sorted together, since many members arrive between two
+        /// queries when a run starts.
         mutable std::vector<const Individual*> new_;
     };
 
@@ -159,10 +171,11 @@ private:
     /// Calls `visit` with every membership of `id`.
     template <class Visitor>
     void for_each_membership(Id id, const Visitor& visit) const;
-    /// Adds the memberships of `island` that breeding picks from, and all that exchange sends.
+    /// Adds memberships of the best individuals on `island` to `used`: their memberships on `island` if breeding picks
+    /// from them, and all their memberships if exchange sends them.
     void add_used_memberships(int island, std::set<std::pair<Id, std::int32_t>>& used) const;
     void drop_unused_memberships();
-    /// Calls `visit` with every island that `individual` belongs to, some maybe twice.
+    /// Calls `visit` with every island to which `individual` belongs, possibly twice with the same island.
     template <class Visitor>
     void for_each_place(const Individual& individual, const Visitor& visit) const;
     void add_to_indexes(const Individual& individual);
@@ -170,13 +183,13 @@ private:
 
     ExchangeKind kind_;
     std::vector<Cost> costs_;
-    std::map<Id, Individual> individuals_;  ///< nodes never move: the islands point at them
-    /// Position of each worker's last individual, by restart and worker.
+    std::map<Id, Individual> individuals_;  ///< map nodes never move, so the islands may point to them
+    /// The last merged individual of each worker, as an iterator, by restart and worker.
     std::unordered_map<std::uint64_t, std::map<Id, Individual>::iterator> latest_;
     std::map<Id, Home> homes_;
     std::set<std::pair<Id, std::int32_t>> memberships_;
-    std::optional<MembershipUse> membership_use_;  ///< none: all are kept
-    std::size_t most_memberships_ = 0;             ///< beyond which unused ones are dropped
+    std::optional<MembershipUse> membership_use_;  ///< none: all memberships are kept
+    std::size_t most_memberships_ = 0;             ///< if there are more, unused memberships are dropped
     std::vector<Island> islands_;
     std::set<Id> unfinished_;
     std::size_t finished_ = 0;

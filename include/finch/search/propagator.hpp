@@ -15,7 +15,7 @@
 
 namespace finch::search {
 
-/// Result of breeding: a genome and its origin.
+/// The result of breeding: a genome and its origin.
 struct Offspring {
     Genome genome;
     std::array<Id, 2> parents{};
@@ -23,41 +23,45 @@ struct Offspring {
     Breeding breeding = {};
 };
 
-/// How far the search is, as the worker that breeds knows it.
+/// The progress of the search, as far as the worker that breeds knows it.
 struct Stage {
-    double budget_used = 0;        ///< the largest used share of any budget, in [0, 1]; 0 without one that is counted
-    std::int64_t evaluations = 0;  ///< that the island is to have; 0: not known
-    std::int32_t workers = 1;      ///< of the island
-    std::uint64_t births = 0;      ///< of the island, about: what its workers bred so far if all bred alike
-    std::uint32_t attempt = 0;     ///< genomes that were bred for this birth before and ruled out
-    std::span<const Constraint> constraints = {};  ///< a genome that breaks one is ruled out
+    double budget_used = 0;        ///< the largest used fraction of any budget, in [0, 1]; 0 if no budget is counted
+    std::int64_t evaluations = 0;  ///< expected number of evaluations on the island; 0: not known
+    std::int32_t workers = 1;      ///< number of workers of the island
+    /// Approximate number of births on the island so far, assuming that all its workers bred equally many individuals.
+    std::uint64_t births = 0;
+    std::uint32_t attempt = 0;  ///< number of genomes that were already bred for this birth and ruled out
+    std::span<const Constraint> constraints = {};  ///< a genome that violates one is ruled out
 };
 
-/// Breeds one individual from what is known on an island. What it breeds depends on the population, the stage and the
-/// random numbers alone: what it keeps between two calls is a fold over the population's results, which it could make
-/// anew. One for each population.
+/// Breeds one individual from the known individuals of an island. The bred individual depends only on the population,
+/// the stage and the random numbers. A propagator may keep state between two calls, but this state can always be
+/// recomputed from the population's results. Each population needs its own propagator.
 class Propagator {
 public:
     virtual ~Propagator() = default;
     [[nodiscard]] virtual Offspring breed(const Population& population, int island, const Stage& stage,
                                           RandomStream& random) = 0;
-    /// It looks at no more than so many of an island's best.
+    /// Returns how many of an island's best individuals the propagator reads at most.
     [[nodiscard]] virtual std::size_t population() const noexcept = 0;
-    /// How many individuals come before it has something to breed from, in a search of so many evaluations (0: not
-    /// known); 0: it breeds from nothing.
+    /// Returns the number of individuals that must exist before the propagator can breed from them; 0 if it needs none.
+    /// `evaluations`: the number of evaluations of the search; 0: not known.
     [[nodiscard]] virtual std::size_t first_points(std::int64_t /*evaluations*/) const noexcept { return population(); }
-    /// Whether it breeds better where it knows what is in training on the island.
+    /// Returns whether the propagator breeds better if it knows the individuals in training on the island.
     [[nodiscard]] virtual bool looks_at_training() const noexcept { return false; }
 };
 
-// make() follows the options of each propagator. `seed` of the run: what propagators keep follows from it and the
-// results.
+// The options of each propagator are followed by a function make() that creates it. `seed`: the seed of the run. The
+// state of a propagator depends only on the seed and the results.
 
-/// Propulate's default chain (Taubert et al., ISC 2023; its get_default_propagator): random until `population`
-/// individuals are active; then two different parents, uniformly among the best `population`; each gene from the first
-/// with probability `crossover`; with probability `mutation` one gene anew, uniformly; one real gene (where there is
-/// one) moved by a normal of deviation `sigma` of its range (of its logarithm's range for Scale::log), clamped; with
-/// probability `random` all of it replaced by a random genome.
+/// Propulate's default chain (Taubert et al., ISC 2023; its get_default_propagator). Genomes are random until
+/// `population` individuals are active. After that, each genome is bred in these steps:
+/// - Two different parents are drawn uniformly from the best `population` individuals.
+/// - Each gene comes from the first parent with probability `crossover`, otherwise from the second.
+/// - With probability `mutation`, one gene gets a new uniformly random value.
+/// - One real gene, if there is one, moves by a normal random number with deviation `sigma` times its range (for
+///   Scale::log, the range of its logarithm), and is clamped.
+/// - With probability `random`, the whole genome is replaced by a random one.
 struct GeneticOptions {
     std::int64_t population = 16;  ///< at least 2
     double crossover = 0.7;
@@ -72,52 +76,55 @@ struct RandomSearchOptions {};
 [[nodiscard]] std::unique_ptr<Propagator> make(const RandomSearchOptions& options, const Space& space,
                                                std::uint64_t seed);
 
-/// L-SHADE (Tanabe and Fukunaga 2014) without generations, and a share of CMA-ES beside it. With 10 000 evaluations or
-/// more in two phases, the second far from what the first found. For many evaluations.
+/// Asynchronous L-SHADE (Tanabe and Fukunaga 2014), combined with CMA-ES, for searches with many evaluations. Searches
+/// with 10 000 evaluations or more have two phases; the second phase starts far from the optimum of the first.
 struct EvolutionOptions {
-    double cma_share = 0.15;      ///< of the births that go to CMA-ES
-    double mutation_share = 0.4;  ///< of the others in the first phase that go to crossover and mutation of few genes
+    double cma_share = 0.15;  ///< fraction of all births that CMA-ES breeds
+    /// Fraction of births that use crossover and mutation of few genes, among the births without CMA-ES in phase 1.
+    double mutation_share = 0.4;
 };
 [[nodiscard]] std::unique_ptr<Propagator> make(const EvolutionOptions& options, const Space& space, std::uint64_t seed);
 
-/// Half of the births: the least lower confidence bound μ − κσ of a Gaussian process of the best results' losses, near
-/// them; the others: of a Gaussian process of all results' ranks, among 200 candidates. For few evaluations.
+/// Bayesian optimisation with two Gaussian processes, for searches with few evaluations. For half of the births, the
+/// lower confidence bound μ − κσ of a Gaussian process of the best losses is minimised near the best results. For the
+/// other half, a Gaussian process of the ranks of all results selects one of 200 candidates by this bound.
 struct ScreenedOptions {
-    std::int64_t most_points = 250;  ///< that the model of ranks knows
+    std::int64_t most_points = 250;  ///< number of results that the model of ranks uses
 };
 [[nodiscard]] std::unique_ptr<Propagator> make(const ScreenedOptions& options, const Space& space, std::uint64_t seed);
 
-/// Like ScreenedOptions while an island has few results and the model costs less than a quarter of an evaluation, else
-/// like EvolutionOptions.
+/// Breeds like ScreenedOptions while an island has few results and the model takes less than a quarter of an
+/// evaluation's time; otherwise breeds like EvolutionOptions.
 struct AutomaticOptions {
-    double model_seconds = 2e-7;        ///< of breeding one individual, per squared result that the model knows
-    std::int64_t most_screened = 1000;  ///< results of an island that the model breeds from
+    double model_seconds = 2e-7;        ///< time to breed one individual / squared number of results in the model
+    std::int64_t most_screened = 1000;  ///< number of results of an island up to which the model breeds
 };
 [[nodiscard]] std::unique_ptr<Propagator> make(const AutomaticOptions& options, const Space& space, std::uint64_t seed);
 
-/// Whether CMA-ES begins again where it has ended: each time with twice the samples (Auger and Hansen 2005); or with
-/// few, too, as long as those have used less (Hansen 2009).
+/// Restarts of CMA-ES after a start has ended. ipop: each restart doubles the number of samples (Auger and Hansen
+/// 2005). bipop: also makes small restarts with few samples, as long as these have used fewer evaluations than the
+/// large ones (Hansen 2009).
 enum class Restarts { none, ipop, bipop };
 constexpr std::array<std::string_view, 3> words_of(Restarts) {
     return {"none", "ipop", "bipop"};
 }
 
-/// CMA-ES (Hansen 2016, arXiv:1604.00772) with negative weights and restarts; with a margin where values are apart
-/// (Hamano et al. 2022). For genes that depend on each other.
+/// CMA-ES (Hansen 2016, arXiv:1604.00772) with negative weights, restarts, and a margin for discrete genes (Hamano et
+/// al. 2022). CMA-ES is suited to genes that depend on each other.
 struct CmaEsOptions {
-    std::int64_t population = 0;  ///< samples a generation; 0: 4 + 3 ln n, at least half of the island's workers
-    double sigma = 0.2;           ///< first deviation, in ranges
+    std::int64_t population = 0;  ///< samples per generation; 0: 4 + 3 ln n, at least half of the island's workers
+    double sigma = 0.2;           ///< first standard deviation, as a fraction of the range
     Restarts restarts = Restarts::bipop;
 };
 [[nodiscard]] std::unique_ptr<Propagator> make(const CmaEsOptions& options, const Space& space, std::uint64_t seed);
 
-/// Velocities of a particle swarm: with inertia; the same, clamped; with a constriction factor instead; the same,
-/// clamped.
+/// How a particle swarm computes velocities. basic: inertia. clamped: inertia and clamped velocities. constriction: a
+/// constriction factor instead of the inertia. canonical: a constriction factor and clamped velocities.
 enum class SwarmVariant { basic, clamped, constriction, canonical };
 constexpr std::array<std::string_view, 4> words_of(SwarmVariant) {
     return {"basic", "clamped", "constriction", "canonical"};
 }
-/// Whether a factor constricts velocities, and whether a bound clamps them.
+/// Properties of a velocity rule: whether it has a constriction factor, and whether it clamps velocities.
 struct SwarmLimits {
     bool constricts = false;
     bool clamps = false;
@@ -136,36 +143,39 @@ struct SwarmLimits {
     return {};
 }
 
-/// A particle swarm whose particles know the best place of all (Kennedy and Eberhart 1995), without generations.
+/// A particle swarm without generations, in which all particles know the best position of all (Kennedy and Eberhart
+/// 1995).
 struct SwarmOptions {
     SwarmVariant variant = SwarmVariant::canonical;
-    std::int64_t particles = 0;            ///< 0: 40, at least one for each of the island's workers
-    double inertia = 0.729;                ///< basic, clamped
-    std::optional<double> cognitive = {};  ///< towards the particle's best; nothing: 1.49445, constricted 2.05
-    std::optional<double> social = {};     ///< towards the best of all; the same
-    std::optional<double> clamping = {};   ///< largest velocity in ranges; nothing: clamped 0.6, canonical 1
+    std::int64_t particles = 0;            ///< 0: 40, or one per worker of the island if that is more
+    double inertia = 0.729;                ///< for basic and clamped
+    std::optional<double> cognitive = {};  ///< weight of the particle's best; default 1.49445, constricted 2.05
+    std::optional<double> social = {};     ///< weight of the best position of all; the same defaults
+    std::optional<double> clamping = {};   ///< largest velocity / range; default: clamped 0.6, canonical 1
 };
 [[nodiscard]] std::unique_ptr<Propagator> make(const SwarmOptions& options, const Space& space, std::uint64_t seed);
 
 /// A tree-structured Parzen estimator (Bergstra et al. 2011) with kernels of all genes together (Watanabe 2023,
-/// arXiv:2304.11127): of `candidates` draws from the density of the best share `gamma`, at most 25, the one that is
-/// likeliest there against the density of all others and of what is in training. Genes of one `when` are modelled
-/// together, from the individuals in which they are active.
+/// arXiv:2304.11127). One density models the best fraction `gamma` of the results, at most 25 results. A second density
+/// models all other results and the individuals in training. The estimator draws `candidates` genomes from the first
+/// density and selects the one with the largest ratio of the first density to the second. Genes with the same `when`
+/// are modelled together, from the individuals in which they are active.
 struct TpeOptions {
-    std::int64_t startup = 10;        ///< results before which all is random
+    std::int64_t startup = 10;        ///< number of results up to which all genomes are random
     std::int64_t candidates = 24;     ///< at least 1
     double gamma = 0.1;               ///< in (0, 1)
-    std::int64_t most_points = 1000;  ///< results that it knows: the best and the newest
+    std::int64_t most_points = 1000;  ///< number of results that are kept: the best and the newest
 };
 [[nodiscard]] std::unique_ptr<Propagator> make(const TpeOptions& options, const Space& space, std::uint64_t seed);
 
-/// Nelder and Mead's simplex of 1965, of which several vertices move at once (Lee and Wiswall 2007), and as many
-/// simplices as keep the workers busy. A simplex that has ended begins again. For real and whole numbers and ordered
-/// choices.
+/// The simplex method of Nelder and Mead (1965), in which several vertices move at the same time (Lee and Wiswall
+/// 2007). There are enough simplices to keep all workers busy, and a simplex that has ended starts again. Only real and
+/// integer genes and ordered choices are supported.
 struct NelderMeadOptions {
-    std::int64_t parallel =
-        0;              ///< vertices that move at once, at most half of the genes; 0: a third, at most one a worker
-    double size = 0.2;  ///< of a first simplex, in ranges
+    /// Number of vertices that move at the same time, at most half of the number of genes. The default 0 means a third
+    /// of the number of genes, but at most one per worker.
+    std::int64_t parallel = 0;
+    double size = 0.2;  ///< edge length of a new simplex, as a fraction of the range
 };
 [[nodiscard]] std::unique_ptr<Propagator> make(const NelderMeadOptions& options, const Space& space,
                                                std::uint64_t seed);
@@ -173,11 +183,11 @@ struct NelderMeadOptions {
 using PropagatorOptions = std::variant<GeneticOptions, RandomSearchOptions, EvolutionOptions, ScreenedOptions,
                                        AutomaticOptions, CmaEsOptions, SwarmOptions, TpeOptions, NelderMeadOptions>;
 
-/// make() of the options that these are.
+/// Creates the propagator that belongs to the type of `options`.
 [[nodiscard]] std::unique_ptr<Propagator> make_propagator(const PropagatorOptions& options, const Space& space,
                                                           std::uint64_t seed);
 
-/// What is in training on `island`, as far as `population` knows.
+/// Returns the individuals in training on `island`, as far as `population` knows them.
 [[nodiscard]] std::vector<const Individual*> in_training_on(const Population& population, int island);
 
 }  // namespace finch::search

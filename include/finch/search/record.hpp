@@ -13,7 +13,8 @@
 
 namespace finch::search {
 
-/// Home of an individual under migration: one register per individual, the larger tuple wins.
+/// The home register of an individual under migration, which names the island where the individual is now. If there are
+/// two versions of a register, the larger tuple wins.
 struct Home {
     std::uint32_t version = 0;
     std::int32_t writer = 0;
@@ -29,25 +30,26 @@ constexpr auto fields_of(const Home*) {
 }
 static_assert(lists_every_member<Home>);
 
-/// Bred, and about to be trained.
+/// Record: an individual was bred and is about to be trained.
 struct Started {
     Individual individual;
 };
-/// Training has ended, whatever the outcome.
+/// Record: the training of an individual has ended, regardless of the outcome.
 struct Result {
     Individual individual;
 };
-/// An individual moves (migration). Carries the individual for those who do not know it yet.
+/// Record: an individual moves to another island (migration). The record contains the individual, because the receiver
+/// may not know it yet.
 struct Move {
     Individual individual;
     Home home;
 };
-/// A copy travels (pollination).
+/// Record: a copy of an individual goes to another island (pollination).
 struct Copy {
     Individual individual;
-    std::int32_t island = 0;  ///< where to
+    std::int32_t island = 0;  ///< the target island
 };
-/// Something worth telling the user afterwards: a start, a stop, a failure.
+/// Record: an event that the user should be able to read afterwards, for example a start, a stop or a failure.
 struct Event {
     double time = 0;
     std::int32_t worker = 0;
@@ -63,7 +65,7 @@ constexpr auto fields_of(const Event*) {
     };
 }
 static_assert(lists_every_member<Event>);
-/// Place and progress of a worker in this start of the run; the latest report of a (restart, worker) wins.
+/// Record: place and progress of a worker in this start of the run. The latest report of each (restart, worker) wins.
 struct WorkerReport {
     std::uint32_t restart = 0;
     std::int32_t worker = 0;
@@ -93,7 +95,8 @@ constexpr auto fields_of(const WorkerReport*) {
     };
 }
 static_assert(lists_every_member<WorkerReport>);
-/// The individual to evaluate again, with its genome, which the receiver may not know. Id 0: none.
+/// An individual that is to be evaluated again. The genome is included, because the receiver may not know the
+/// individual. An id of 0 means no individual.
 struct Repeat {
     Id of;
     Genome genome;
@@ -105,14 +108,15 @@ constexpr auto fields_of(const Repeat*) {
     };
 }
 static_assert(lists_every_member<Repeat>);
-/// Message about leases between a leader and world rank 0; never in a journal.
+/// A message about leases between a leader and world rank 0. A lease is a number of evaluations that a leader may
+/// start. Lease messages are never journaled.
 struct LeaseMessage {
     enum class Kind : std::uint32_t { request, grant, exhausted, give_back, done };
     Kind kind = Kind::request;
     std::int32_t worker = 0;
     std::int64_t count = 0;
-    double seconds_per_evaluation = 0;  ///< request: what the asker measured, 0 if nothing yet
-    Repeat repeat = {};                 ///< grant: what the one evaluation is for
+    double seconds_per_evaluation = 0;  ///< in a request: as measured by the sender; 0 if nothing was measured yet
+    Repeat repeat = {};                 ///< in a grant: the individual that the one evaluation repeats
 };
 constexpr auto fields_of(const LeaseMessage*) {
     return std::tuple{
@@ -124,11 +128,11 @@ constexpr auto fields_of(const LeaseMessage*) {
     };
 }
 static_assert(lists_every_member<LeaseMessage>);
-/// World rank 0 to a leader: the first `records` of this start's journal records are in a synced archive and its
-/// predecessor.
+/// A message from world rank 0 to a leader: the first `records` records of this start's journal are in a synced archive
+/// and in the archive before it.
 struct Archived {
     std::uint64_t records = 0;
-    double seconds = 0;  ///< that the archive took
+    double seconds = 0;  ///< time that writing the archive took
 };
 constexpr auto fields_of(const Archived*) {
     return std::tuple{
@@ -137,8 +141,8 @@ constexpr auto fields_of(const Archived*) {
     };
 }
 static_assert(lists_every_member<Archived>);
-/// World rank 0 to all leaders: save what runs and start nothing more. `end_running`: a budget is used, so that the run
-/// is complete; else it is stopped, to be resumed.
+/// A message from world rank 0 to all leaders: save the running trainings and start no new ones. If `end_running` is
+/// true, a budget is used up and the run is complete. If `end_running` is false, the run is stopped and can be resumed.
 struct Halt {
     bool end_running = false;
     std::string why;
@@ -151,9 +155,9 @@ constexpr auto fields_of(const Halt*) {
 }
 static_assert(lists_every_member<Halt>);
 
-/// A leader lives, though it has nothing to tell; never in a journal.
+/// A heartbeat of a leader that has nothing else to send. Heartbeats are never journaled.
 struct Alive {
-    double seconds = 0;  ///< if not 0: something begins now, so the next sign of life may take so long
+    double seconds = 0;  ///< if not 0: a long operation begins, and the next heartbeat may take this long
 };
 constexpr auto fields_of(const Alive*) {
     return std::tuple{
@@ -162,10 +166,11 @@ constexpr auto fields_of(const Alive*) {
 }
 static_assert(lists_every_member<Alive>);
 
-/// A record's place in this list, from 1, is its kind in the bytes: append only.
+/// The position of a record type in this list, from 1, is its kind in the encoded bytes. New types may only be
+/// appended.
 using Record = std::variant<Started, Result, Move, Copy, Event, WorkerReport, LeaseMessage, Archived, Halt, Alive>;
 
-/// The individual that a record is about; null: none.
+/// Returns the individual that a record is about, or null.
 template <class SomeRecord>
 requires std::same_as<std::remove_const_t<SomeRecord>, Record>
 [[nodiscard]] auto* individual_of(SomeRecord& record) noexcept {
@@ -180,23 +185,25 @@ requires std::same_as<std::remove_const_t<SomeRecord>, Record>
         record);
 }
 
-/// A record as it travels and as it is journaled: {magic, kind, version, length, run, CRC-32C of these and the body}
-/// and the body. Only a Result carries its curve. Throws Error if the body is longer than 64 MiB.
+/// Encodes a record for messages and journals: a header, then the body. The header is {magic, kind, version, length,
+/// run, CRC-32C of the other header fields and the body}. Only a Result includes the learning curve. Throws Error if
+/// the body is longer than 64 MiB.
 [[nodiscard]] Bytes encode(const Record& record, std::uint64_t run);
 
-/// Walks over encoded records. A torn last record ends it; a damaged one before it is named and skipped. After damage
-/// it resumes at the next place where a whole record with a right CRC begins, so a damaged length costs no other
-/// record.
+/// Iterates over encoded records. An incomplete last record ends the iteration. Any other damaged record is reported
+/// and skipped. After damage, reading resumes at the next complete record with a correct CRC, so a damaged length field
+/// loses no other record.
 class RecordReader {
 public:
-    /// `source` is the file's name, for the messages. Records of another run are named and skipped.
+    /// `source`: the file name for messages. Records of another run are reported and skipped.
     RecordReader(std::span<const std::byte> bytes, std::uint64_t run, std::string source);
 
-    /// The next whole record, or nothing at the end.
+    /// Returns the next complete record, or nothing at the end.
     [[nodiscard]] std::optional<Record> next();
-    /// How many bytes from the start hold whole records: what lies behind is a torn end to be cut off.
+    /// Returns the number of bytes up to the end of the last complete record. Bytes behind the last complete record
+    /// should be cut off.
     [[nodiscard]] std::size_t good_bytes() const noexcept { return good_bytes_; }
-    /// Descriptions of the damage, one entry per damaged place.
+    /// Returns descriptions of the damage, one per damaged place.
     [[nodiscard]] const std::vector<std::string>& problems() const noexcept { return problems_; }
 
 private:
@@ -209,7 +216,7 @@ private:
     std::string source_;
     std::size_t at_ = 0;
     std::size_t good_bytes_ = 0;
-    std::size_t tried_bytes_ = 0;  ///< without success, by skip_damage()
+    std::size_t tried_bytes_ = 0;  ///< bytes that skip_damage() checked without finding a record
     bool in_other_run_ = false;
     std::vector<std::string> problems_;
 };

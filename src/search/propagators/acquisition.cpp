@@ -11,12 +11,12 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr std::size_t most_starts = 3;
-constexpr int bound_evaluations = 25;  ///< of the bound, in a round
+constexpr int bound_evaluations = 25;  ///< evaluations of the bound per round
 constexpr int rounds = 2;
 constexpr int most_halvings = 20;
 constexpr double least_gain = 1e-9;
 
-/// Whether a choice has changed.
+/// Sets each choice to the allowed option with the smallest bound. Returns whether a choice has changed.
 bool improve_choices(const Acquisition& acquisition, const Allowed& allowed, Index start, VectorXd& point,
                      double& bound) {
     VectorXd gradient;
@@ -36,7 +36,7 @@ bool improve_choices(const Acquisition& acquisition, const Allowed& allowed, Ind
     return is_changed;
 }
 
-/// The genome where the bound is least, from one start.
+/// Minimises the bound from one start. Returns the genome at the end of the descent.
 Genome descend(const Acquisition& acquisition, const Allowed& allowed, Index column, const VectorXd& start) {
     VectorXd point = start;
     bool is_changed = true;
@@ -66,7 +66,8 @@ std::optional<Optimum> optimize(const Acquisition& acquisition, const Eigen::Mat
     std::optional<Optimum> found;
     for (const Index column : order) {
         const VectorXd start = starts.col(column);
-        // Whole numbers are rounded: the start's may be better than those of the way's end.
+        // Integer genes are rounded, so the genome of the start may be better than the genome at the end of the
+        // descent.
         std::array ends{descend(acquisition, allowed, column, start), acquisition.genome_at(start, column)};
         for (Genome& genome : ends) {
             VectorXd gradient;

@@ -9,13 +9,15 @@
 
 namespace finch::search {
 
-/// The lower confidence bound μ − κσ of a model as a function of its coordinates: one row for each number and choice.
+/// The lower confidence bound μ − κσ of a model, as a function of a point. A point has one row per numeric gene and one
+/// row per choice.
 struct Acquisition {
-    Objective bound;  ///< its gradient is 0 in choices
+    Objective bound;  ///< its gradient is 0 for choices
     Box box;
-    std::vector<std::pair<Eigen::Index, const Gene*>> choices;            ///< rows that may change
-    std::function<Eigen::VectorXd(const Eigen::VectorXd& point)> inside;  ///< moved into the unit cube
-    /// A genome at `point`, which began at the column `start`; and the point that a genome stands for.
+    std::vector<std::pair<Eigen::Index, const Gene*>> choices;            ///< rows of choices that may change
+    std::function<Eigen::VectorXd(const Eigen::VectorXd& point)> inside;  ///< moves a point into the unit cube
+    /// genome_at() returns the genome of `point`, and point_of() the point of a genome. `start`: the column of the
+    /// start matrix from which the descent to `point` began.
     std::function<Genome(const Eigen::VectorXd& point, Eigen::Index start)> genome_at;
     std::function<Eigen::VectorXd(const Genome& genome)> point_of;
 };
@@ -23,13 +25,13 @@ struct Acquisition {
 struct Optimum {
     Genome genome;
     double bound;
-    Eigen::Index start;  ///< column
+    Eigen::Index start;  ///< column where the search began
 };
 
-/// Minimises the bound from the three best columns of `starts`, at which it is `bounds`: numbers by gradients, then
-/// each choice to its best option, in two rounds. Where the result breaks a constraint, the way to its numbers is
-/// halved up to 20 times. Returns the best genome that is allowed, judged at the values that it has; nothing if there
-/// is none.
+/// Minimises the lower confidence bound from the three best columns of `starts`. `bounds`: the bound at each column.
+/// The descent has two rounds. Each round first moves the numeric genes along gradients, then sets each choice to its
+/// best option. If the new point violates a constraint, the step of the numeric genes is halved up to 20 times. Returns
+/// the allowed genome with the smallest bound (after rounding its values), or nothing if no genome is allowed.
 [[nodiscard]] std::optional<Optimum> optimize(const Acquisition& acquisition, const Eigen::MatrixXd& starts,
                                               const Eigen::VectorXd& bounds, const Allowed& allowed);
 

@@ -7,14 +7,14 @@
 namespace finch::search {
 namespace {
 
-constexpr double most_model_share = 0.25;  ///< of an evaluation
-constexpr double genes_of_twice = 40;      ///< with so many a model takes twice as long
+constexpr double most_model_share = 0.25;  ///< fraction of the time of an evaluation
+constexpr double genes_of_twice = 40;      ///< with this many genes, a model takes twice as long
 
-/// How long an island's evaluations took.
+/// The durations of an island's evaluations.
 struct Durations {
     double results = 0;
     double timed = 0;
-    double seconds = 0;  ///< of the timed ones, in all
+    double seconds = 0;  ///< sum over the timed evaluations
 
     void take(const Individual& one, bool /*born_here*/) {
         ++results;
@@ -31,7 +31,8 @@ public:
         : options_(options), genes_(space.size()), screened_({}, space, seed), evolution_({}, space, seed) {}
 
     Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
-        // Where not all results are told to all, births say how many there are.
+        // A leader may not receive all results of its island. The number of births then tells how many results there
+        // are.
         is_screened_ = stage.births < static_cast<std::uint64_t>(options_.most_screened + stage.workers) &&
                        is_worth_a_model(population, island, stage.workers);
         return is_screened_ ? screened_.breed(population, island, stage, random)

@@ -23,7 +23,7 @@ double median_of(std::vector<double> values) {
     return *middle;
 }
 
-/// Whether the median of the newest 30 % is below that of the oldest.
+/// Returns whether the median of the newest 30 % of `values` is smaller than the median of the oldest 30 %.
 bool has_fallen(std::span<const double> values) {
     const auto part = static_cast<std::ptrdiff_t>(0.3 * static_cast<double>(values.size()));
     return median_of({values.end() - part, values.end()}) < median_of({values.begin(), values.begin() + part});
@@ -76,7 +76,7 @@ Eigen::VectorXd CmaEs::normal_sample(RandomStream& random) const {
     return thresholds_.empty() ? x : mean_ + extents_.cwiseProduct(x - mean_);
 }
 
-/// Whether all real coordinates lie where bounds are not crossed.
+/// Returns whether all real coordinates are within their bounds.
 bool CmaEs::is_within_bounds(const Eigen::VectorXd& x) const {
     const double beyond = thresholds_.empty() ? 0 : bend;
     for (Eigen::Index i = 0; i < n_; ++i) {
@@ -126,7 +126,7 @@ void CmaEs::add(Sample sample) {
     }
 }
 
-/// Two sweeps of Gibbs sampling over the coordinates that `point` leaves open.
+/// Draws the coordinates that `point` leaves open, by two sweeps of Gibbs sampling.
 Eigen::VectorXd CmaEs::completed(const UnitGenome& point, RandomStream& random) const {
     constexpr int sweeps = 2;
     Eigen::VectorXd low(n_);  // of y
@@ -146,7 +146,7 @@ Eigen::VectorXd CmaEs::completed(const UnitGenome& point, RandomStream& random) 
     }
     for (int sweep = 0; sweep < sweeps; ++sweep) {
         for (const Eigen::Index i : open) {
-            // The row of C^(−1) says the normal distribution of y[i] given the others.
+            // Row i of C^(−1) determines the normal distribution of y[i], given the other coordinates.
             const Eigen::VectorXd row = axes_ * axes_.row(i).transpose().cwiseQuotient(lengths_.cwiseAbs2());
             const double deviation = 1 / std::sqrt(row[i]);
             const double mean = y[i] - row.dot(y) / row[i];

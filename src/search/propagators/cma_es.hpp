@@ -12,40 +12,43 @@
 namespace finch::search {
 
 struct CmaEsSettings {
-    int samples = 0;             ///< a generation, at least 4; 0: 4 + 3 ln n
-    Thresholds thresholds = {};  ///< of coordinates as in coordinates.hpp; none: those of the unit cube
-    double flat = 1e-10;         ///< a difference of losses that is none
+    int samples = 0;             ///< per generation, at least 4; 0: 4 + 3 ln n
+    Thresholds thresholds = {};  ///< for coordinates as in coordinates.hpp; empty: the unit cube
+    double flat = 1e-10;         ///< losses that differ by no more than this count as equal
 };
 
-/// One start of CMA-ES with negative weights (Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772v2, of
-/// which names and constants are) on the unit cube. Results may come in any order and from older distributions: what
-/// lies further out than the present one would put it counts as an injected solution and is pulled in (Hansen,
-/// "Injecting external solutions", arXiv:1110.4181). Where values are apart, a margin keeps the next ones in reach
+/// One start of CMA-ES with negative weights on the unit cube. Names and constants follow Hansen, "The CMA Evolution
+/// Strategy: A Tutorial", arXiv:1604.00772v2. Results may come in any order and from older distributions. A result that
+/// is too far from the mean for the present distribution is moved closer, like an injected solution (Hansen, "Injecting
+/// external solutions", arXiv:1110.4181). A margin keeps the neighbouring values of discrete genes reachable
 /// (coordinates.hpp).
 class CmaEs {
 public:
     CmaEs(const UnitGenome& mean, double sigma, CmaEsSettings settings = {});
 
-    /// Drawn anew up to four times where a real coordinate lies beyond its bounds, then mirrored in.
+    /// Draws a sample. If a real coordinate is out of bounds, draws again up to four times, then mirrors the coordinate
+    /// at the bounds.
     [[nodiscard]] UnitGenome sample(RandomStream& random) const;
     void take(const UnitGenome& point, double loss);
-    /// The same with thresholds. Where values are apart, a point does not say where within its value a sample lay; a
-    /// NaN says nothing. That makes no difference to the loss, so it is drawn from the present distribution, given the
-    /// other coordinates (Gibbs sampling).
+    /// Like take(point, loss), but for discrete genes. A discrete value does not determine the exact coordinate of its
+    /// sample, and a NaN does not determine it at all. An exact coordinate has no influence on the loss, so it is drawn
+    /// from the present distribution, given the other coordinates (Gibbs sampling).
     void take(const UnitGenome& point, double loss, RandomStream& random);
 
-    /// Stopping criteria: steps or losses of the last generations too small, or axes too different.
+    /// Returns whether a stopping criterion of CMA-ES is met: the steps or the loss differences of the last generations
+    /// are too small, or the axis lengths differ too much.
     [[nodiscard]] bool has_ended() const noexcept { return has_ended_; }
-    /// Whether the last two windows of generations gained less than a quarter of what is missing to `target`.
+    /// Returns whether progress is too slow to reach the loss `target`. Progress is too slow if the last window of
+    /// generations improved on the window before by less than a quarter of the distance to `target`.
     [[nodiscard]] bool is_hopeless(double target) const;
-    /// Neither the best nor the median losses of generations have become better of late (the criterion Stagnation of
-    /// Hansen, "Benchmarking a BI-population CMA-ES on the BBOB-2009 function testbed", 2009).
+    /// Returns whether neither the best nor the median losses of recent generations have improved (the criterion
+    /// Stagnation of Hansen, "Benchmarking a BI-population CMA-ES on the BBOB-2009 function testbed", 2009).
     [[nodiscard]] bool has_stagnated() const;
 
     [[nodiscard]] double best_loss() const noexcept { return best_loss_; }
     [[nodiscard]] const UnitGenome& best_point() const noexcept { return best_point_; }
     [[nodiscard]] std::int64_t generations() const noexcept { return generation_; }
-    /// Whether the last result completed a generation.
+    /// Returns whether the last result completed a generation.
     [[nodiscard]] bool is_between_generations() const noexcept { return samples_.empty(); }
     [[nodiscard]] int samples() const noexcept { return lambda_; }
     [[nodiscard]] double sigma() const noexcept { return sigma_; }
@@ -67,7 +70,7 @@ private:
     void decompose();
     void look_for_end();
     [[nodiscard]] std::size_t window() const noexcept;
-    /// C^(−1/2)·y.
+    /// Returns C^(−1/2)·y.
     [[nodiscard]] Eigen::VectorXd whitened(const Eigen::VectorXd& y) const;
 
     Eigen::Index n_;
@@ -83,15 +86,15 @@ private:
     double sigma_;
     Eigen::MatrixXd covariance_;
     Eigen::MatrixXd axes_;     ///< B: eigenvectors of C
-    Eigen::VectorXd lengths_;  ///< D: square roots of its eigenvalues
+    Eigen::VectorXd lengths_;  ///< D: square roots of the eigenvalues of C
     Eigen::VectorXd path_c_;
     Eigen::VectorXd path_sigma_;
 
-    std::vector<Sample> samples_;  ///< of this generation, as mean + σ·y
+    std::vector<Sample> samples_;  ///< samples of this generation, as mean + σ·y
     std::int64_t generation_ = 0;
-    std::int64_t decomposed_ = 0;  ///< the generation that axes_ and lengths_ are of
+    std::int64_t decomposed_ = 0;  ///< generation in which axes_ and lengths_ were computed
     std::vector<double> history_;  ///< the best loss of each generation
-    std::vector<double> medians_;  ///< the median of each
+    std::vector<double> medians_;  ///< the median loss of each generation
     double best_loss_ = std::numeric_limits<double>::infinity();
     UnitGenome best_point_;
     bool has_ended_ = false;

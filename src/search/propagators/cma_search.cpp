@@ -7,8 +7,8 @@
 #include <numeric>
 #include <utility>
 
-// Auger and Hansen, "A restart CMA evolution strategy with increasing population size", CEC 2005 (IPOP); Hansen,
-// "Benchmarking a BI-population CMA-ES on the BBOB-2009 function testbed", GECCO 2009 (BIPOP).
+// IPOP restarts follow Auger and Hansen, "A restart CMA evolution strategy with increasing population size", CEC 2005.
+// BIPOP restarts follow Hansen, "Benchmarking a BI-population CMA-ES on the BBOB-2009 function testbed", GECCO 2009.
 namespace finch::search {
 namespace {
 
@@ -74,7 +74,8 @@ CmaState::CmaState(CmaPlan plan)
     begin(moved_part(random_point(plan_.space.size(), random)), plan_.options.sigma, usual_samples());
 }
 
-/// As its papers say; where many are in training at once, enough that they are two generations.
+/// Returns the usual number of samples per generation, 4 + 3 ln n, or half the number of workers if that is more. With
+/// many workers, the individuals in training therefore make up two generations.
 int CmaState::usual_samples() const {
     if (plan_.options.population > 0) {
         return static_cast<int>(plan_.options.population);
@@ -95,7 +96,7 @@ void CmaState::begin(UnitGenome mean, double sigma, int samples) {
     }
 }
 
-/// A coordinate for each moved gene; if there is none, one that says nothing.
+/// Returns one coordinate for each gene that CMA-ES moves. If CMA-ES moves no gene, returns one dummy coordinate.
 UnitGenome CmaState::moved_part(const UnitGenome& point) const {
     UnitGenome part;
     for (const std::size_t i : moved_) {
@@ -143,7 +144,8 @@ void CmaState::add(const Individual& individual, double loss) {
     }
 }
 
-/// The better half of the generation, weighted as CMA-ES weighs its samples.
+/// Updates the probabilities of options from the better half of the generation, with the weights that CMA-ES uses for
+/// its samples.
 void CmaState::learn_choices() {
     std::stable_sort(generation_.begin(), generation_.end(),
                      [](const Chosen& a, const Chosen& b) { return a.loss < b.loss; });

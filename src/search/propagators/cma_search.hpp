@@ -13,15 +13,16 @@ namespace finch::search {
 
 using CmaPlan = FoldPlan<CmaEsOptions>;
 
-/// How often each option of a choice is drawn (Hamano et al., "CatCMA", 2024, arXiv:2405.09962, with a fixed rate of
-/// learning): none less than a margin.
+/// The probabilities of the options of a choice gene, as in CatCMA (Hamano et al., "CatCMA", 2024, arXiv:2405.09962),
+/// but with a fixed learning rate. No probability is smaller than a fixed minimum.
 class ChoiceShares {
 public:
-    /// `choices`: of the search. `genes`: that are searched in all.
+    /// `options`: the number of options of this choice gene. `choices`: the number of choice genes in the search.
     ChoiceShares(std::size_t options, std::size_t choices);
 
     [[nodiscard]] std::size_t draw(RandomStream& random) const;
-    /// Moves towards `option` by `rate`; normalize() after the last of a generation.
+    /// Increases the probability of `option` with the learning rate `rate`. Call normalize() after the last learn() of
+    /// a generation.
     void learn(std::size_t option, double rate);
     void normalize();
     [[nodiscard]] const std::vector<double>& shares() const noexcept { return shares_; }
@@ -31,11 +32,13 @@ private:
     double least_;
 };
 
-/// Of BIPOP (Hansen 2009), where a large start has usual · 2^doublings: by a uniform number in [0, 1].
+/// Returns the number of samples of a small start of BIPOP (Hansen 2009). A large start has usual · 2^doublings
+/// samples. `uniform`: a uniformly random number in [0, 1].
 [[nodiscard]] int samples_of_small_start(int usual, int doublings, double uniform);
 
-/// All that CmaEsOptions keeps: a fold over an island's results. One start of CMA-ES after the other; genes that are
-/// unordered choices have shares of their own beside it.
+/// The state of the propagator for CmaEsOptions, computed from an island's results one by one. The propagator runs one
+/// start of CMA-ES after the other. CMA-ES does not move genes that are unordered choices; each of them has its own
+/// ChoiceShares.
 class CmaState {
 public:
     explicit CmaState(CmaPlan plan);
@@ -49,7 +52,7 @@ public:
 
 private:
     struct Chosen {
-        std::vector<int> options;  ///< by choice; −1: it is not active
+        std::vector<int> options;  ///< one per choice gene; −1: the gene is inactive
         double loss = 0;
     };
 
@@ -64,15 +67,15 @@ private:
     std::vector<std::size_t> moved_;    ///< genes that CMA-ES moves
     std::vector<std::size_t> choices_;  ///< genes that are unordered choices
     CmaEs cma_;
-    std::vector<ChoiceShares> shares_;  ///< by choice
-    std::vector<Chosen> generation_;    ///< of the present one
-    std::int32_t number_ = 0;           ///< of the start
+    std::vector<ChoiceShares> shares_;  ///< one per choice gene
+    std::vector<Chosen> generation_;    ///< results of the present generation
+    std::int32_t number_ = 0;           ///< number of the present start
     std::int64_t taken_ = 0;            ///< results of this start
     bool is_small_ = false;             ///< this start is one of the small ones
     int doublings_ = 0;
-    std::int64_t large_taken_ = 0;       ///< by all large starts but the first
-    std::int64_t small_taken_ = 0;       ///< by all small ones
-    std::int64_t last_large_taken_ = 0;  ///< by the last large one
+    std::int64_t large_taken_ = 0;       ///< results of all large starts except the first
+    std::int64_t small_taken_ = 0;       ///< results of all small starts
+    std::int64_t last_large_taken_ = 0;  ///< results of the last large start
 };
 
 }  // namespace finch::search

@@ -22,7 +22,7 @@ double unbounded(double u) {
 }
 
 Thresholds thresholds_of(const Space& space, const std::vector<std::size_t>& which) {
-    constexpr double most_values = 10'000;  // with more, a gene is as good as real
+    constexpr double most_values = 10'000;  // a gene with more values is treated as real
     Thresholds all;
     for (const std::size_t i : which) {
         std::vector<double> thresholds;
@@ -73,7 +73,7 @@ void keep_margin(const std::vector<double>& thresholds, double deviation, double
     if (below >= least && above >= least) {
         return;
     }
-    // A side that is raised to `least` takes its share from the middle and the other side.
+    // If the probability of one side is raised to `least`, the middle and the other side lose the added probability.
     const double middle = 1 - below - above;
     const double low = std::max(below, least);
     const double high = std::max(above, least);

@@ -5,17 +5,18 @@
 #include <numbers>
 #include <utility>
 
-// Tanabe and Fukunaga, "Improving the search performance of SHADE using linear population size reduction", CEC 2014,
-// without generations: a trial competes with the member that holds its slot when its result arrives.
+// The algorithm is L-SHADE without generations (Tanabe and Fukunaga, "Improving the search performance of SHADE using
+// linear population size reduction", CEC 2014). A trial competes with the member that holds its slot when the trial's
+// result arrives.
 namespace finch::search {
 namespace {
 
 constexpr std::size_t memory_size = 6;    ///< H
 constexpr double best_share = 0.11;       ///< p
-constexpr double archive_share = 1.4;     ///< of the members
-constexpr double evaluations_each = 650;  ///< of the phase, per member
+constexpr double archive_share = 1.4;     ///< archive size as a fraction of the number of members
+constexpr double evaluations_each = 650;  ///< evaluations of the phase per member
 constexpr std::size_t least_members = 6;
-constexpr double spread = 0.25;  ///< around a centre, in ranges
+constexpr double spread = 0.25;  ///< around a centre, as a fraction of the range
 
 std::size_t size_for(double evaluations, std::size_t genes) {
     const double most = std::max(18.0 * static_cast<double>(genes), 20.0);
@@ -98,7 +99,8 @@ Offspring DifferentialEvolution::trial(const Space& space, RandomStream& random)
             continue;
         }
         const double moved = from[i] + scale * (best[i] - from[i]) + scale * (plus[i] - minus[i]);
-        // Out of bounds: uniformly between the parent and the bound.
+        // An out-of-bounds coordinate is replaced by a uniformly random one between the parent's coordinate and the
+        // bound.
         point[i] = moved < 0 ? from[i] * random.uniform() : moved > 1 ? 1 - (1 - from[i]) * random.uniform() : moved;
     }
     if (has_discrete && std::any_of(members_.begin(), members_.end(),
@@ -125,7 +127,7 @@ Offspring DifferentialEvolution::mutant(const Space& space, RandomStream& random
         }
     }
     const Genome before = from_unit(space, parent.point);
-    bool is_changed = false;  // by a gene that is active
+    bool is_changed = false;  // whether an active gene has changed
     for (int attempt = 0; attempt < 20 && !is_changed; ++attempt) {
         for (const std::size_t i : free_) {
             if (random.uniform() * static_cast<double>(free_.size()) < 1) {
@@ -167,7 +169,7 @@ void DifferentialEvolution::take(Member member, const Breeding& breeding, double
     if (member.loss <= rival->loss && !is_there) {
         if (member.loss < rival->loss) {
             archive_.push_back(rival->point);
-            // There is no telling by how much a complete training beats one that was pruned.
+            // If a complete training beats a pruned one, the amount of the gain is unknown.
             if (breeding.scale_factor > 0 && rival->loss < least_pruned) {
                 successes_.push_back({breeding.scale_factor, breeding.crossover_rate, rival->loss - member.loss});
             }
@@ -186,7 +188,8 @@ void DifferentialEvolution::take(Member member, const Breeding& breeding, double
     }
 }
 
-/// The memory's oldest entry becomes the mean of what has succeeded, weighted by the gain (Lehmer's mean).
+/// Replaces the oldest entry of the parameter memory by the mean of the successful parameters, weighted by their gain
+/// (Lehmer mean).
 void DifferentialEvolution::learn() {
     double gains = 0;
     double scale = 0;

@@ -12,13 +12,14 @@ namespace {
 
 constexpr std::size_t live_starts = 2;
 constexpr double start_sigma = 0.2;
-constexpr std::int64_t generations_of_an_optimum = 30;  ///< a start that ends earlier has found none
+constexpr std::int64_t generations_of_an_optimum = 30;  ///< a start that ends earlier has not found an optimum
 constexpr int far_tries = 30;
-constexpr double two_phases_from = 10'000;  ///< evaluations
-constexpr double first_phase = 0.25;        ///< of the budget
+constexpr double two_phases_from = 10'000;  ///< number of evaluations of the island
+constexpr double first_phase = 0.25;        ///< fraction of the budget
 constexpr double evaluations_unless_known = 5'000;
 
-/// A number of its own for each founder of a slot, whatever the order in which results came.
+/// Returns the number of the slot that individual `id` founds. The number is a hash of the id, so it does not depend on
+/// the order of the results.
 std::int32_t slot_of(Id id) {
     return static_cast<std::int32_t>((id.value * 0x9E3779B97F4A7C15U) >> 33U);
 }
@@ -73,8 +74,9 @@ void EvolutionState::take(const Individual& individual, bool born_here) {
     begin_starts(individual.id);
 }
 
-/// Points of a model are clustered, so differences between them are small: the members have no larger share of them
-/// than the model's share of the budget, at least one.
+/// Adds an individual that was bred by a model to the population. Points of a model are clustered, so the differences
+/// between them are small. The number of members from a model is therefore limited to the model's share of the budget,
+/// but at least one.
 void EvolutionState::take_over(DifferentialEvolution::Member member) {
     DifferentialEvolution& phase = phases_.back();
     const std::size_t size = phases_.front().first_size();
@@ -94,7 +96,8 @@ void EvolutionState::take_over(DifferentialEvolution::Member member) {
     of_model_.resize(std::min(of_model_.size(), size));
 }
 
-/// The best of a start that holds the best of all enters the members now and then; a start that ends makes room.
+/// Adds a result to the CMA-ES start that bred it. If a start holds the best result of all, this result is added to the
+/// population every few generations. A start that has ended is removed.
 void EvolutionState::take_from_cma(const Individual& individual, const UnitGenome& point, double loss) {
     const auto start = std::find_if(starts_.begin(), starts_.end(),
                                     [&](const Start& one) { return one.number == individual.breeding.slot; });
@@ -172,7 +175,7 @@ Offspring EvolutionState::bred(const Stage& stage, RandomStream& random) const {
     return mutates ? phase.mutant(plan_.space, random) : phase.trial(plan_.space, random);
 }
 
-/// Of some random points the one that is farthest from all optima known so far.
+/// Draws some random points, and returns the point that is farthest from all known optima.
 UnitGenome EvolutionState::far_point(RandomStream& random) const {
     UnitGenome farthest = random_point(plan_.space.size(), random);
     double most = -1;

@@ -11,33 +11,36 @@
 
 namespace finch::search {
 
-/// What a run of EvolutionOptions looks like, known at its start.
+/// The properties of a search with EvolutionOptions that are known at its start.
 using EvolutionPlan = FoldPlan<EvolutionOptions>;
 
-/// One population of differential evolution, of one phase.
+/// The population of differential evolution in one phase of a search.
 class DifferentialEvolution {
 public:
-    /// Of about `evaluations`. Starts over the whole cube, or, with a `centre`, around it.
+    /// `evaluations`: the approximate number of evaluations of the phase. The population starts in the whole unit cube,
+    /// or around `centre` if there is one.
     DifferentialEvolution(const Space& space, double evaluations, UnitGenome centre);
 
     struct Member {
         UnitGenome point;
         double loss = 0;
-        Id id;                  ///< whose genes these are
-        std::int32_t slot = 0;  ///< of the individual that founded it
+        Id id;                  ///< the individual with these genes
+        std::int32_t slot = 0;  ///< from the id of the individual that founded the slot
     };
 
     [[nodiscard]] bool is_filled() const noexcept { return is_filled_; }
     [[nodiscard]] std::size_t first_size() const noexcept { return size_; }
     [[nodiscard]] UnitGenome first_point(const Space& space, RandomStream& random) const;
-    /// A trial for a slot: current-to-pbest/1/bin.
+    /// Breeds a trial for a slot by the strategy current-to-pbest/1/bin.
     [[nodiscard]] Offspring trial(const Space& space, RandomStream& random) const;
-    /// One member, or a uniform cross of two, with about one gene changed: for a slot, too.
+    /// Breeds a mutant for a slot: one member, or a uniform crossover of two members, with about one gene changed.
     [[nodiscard]] Offspring mutant(const Space& space, RandomStream& random) const;
-    /// `done`: the share of the phase's budget that is used. `random` decides what leaves the archive.
+    /// Adds a result. `done`: the used fraction of the phase's budget. `random` decides which points are dropped from
+    /// the archive.
     void take(Member member, const Breeding& breeding, double done, RandomStream& random);
-    /// A member from elsewhere: takes the place of the member `instead`, else the worst one's, unless it is there
-    /// already or no better.
+    /// Adds a member that comes from another source, unless its point is already in the population. The new member
+    /// replaces the member `instead`. If `instead` does not exist and the population is full, the new member replaces
+    /// the worst member, but only if it is better.
     void inject(Member member, Id instead = {});
     [[nodiscard]] const std::vector<Member>& members() const noexcept { return members_; }
 
@@ -54,18 +57,18 @@ private:
 
     std::vector<Member> members_;  ///< best first
     std::vector<UnitGenome> archive_;
-    std::vector<double> scale_factors_;    ///< M_F
-    std::vector<double> crossover_rates_;  ///< M_CR
+    std::vector<double> scale_factors_;    ///< M_F of the paper
+    std::vector<double> crossover_rates_;  ///< M_CR of the paper
     std::size_t memory_at_ = 0;
     std::vector<Success> successes_;
     std::size_t since_learning_ = 0;
-    bool is_filled_ = false;         ///< whether there were ever as many members as at the beginning
+    bool is_filled_ = false;         ///< whether the population ever had its initial size
     std::vector<std::size_t> free_;  ///< genes that have more than one value
-    std::size_t size_;               ///< NP at the beginning
+    std::size_t size_;               ///< initial number of members, NP of the paper
     UnitGenome centre_;
 };
 
-/// All that EvolutionOptions keeps: a fold over an island's results.
+/// The state of the propagator for EvolutionOptions, computed from an island's results one by one.
 class EvolutionState {
 public:
     explicit EvolutionState(EvolutionPlan plan);
@@ -76,8 +79,8 @@ public:
 private:
     struct Start {
         std::int32_t number = 0;
-        UnitGenome others;  ///< gives the coordinates that CMA-ES does not move
-        Id best;            ///< who has cma.best_point()
+        UnitGenome others;  ///< has the coordinates that CMA-ES does not move
+        Id best;            ///< the individual of cma.best_point()
         CmaEs cma;
     };
 
@@ -91,16 +94,16 @@ private:
     [[nodiscard]] UnitGenome with_moved_part(UnitGenome point, const UnitGenome& moved) const;
 
     EvolutionPlan plan_;
-    double cma_share_;                ///< 0 if there is nothing that CMA-ES could move
+    double cma_share_;                ///< 0 if there are no genes that CMA-ES could move
     std::vector<std::size_t> free_;   ///< genes that have more than one value
-    double evaluations_;              ///< of the island, as far as it is known
-    std::vector<double> phase_ends_;  ///< shares of the budget
-    std::vector<std::size_t> moved_;  ///< the genes that CMA-ES moves: all but choices
+    double evaluations_;              ///< expected number on the island, or a default
+    std::vector<double> phase_ends_;  ///< fractions of the budget
+    std::vector<std::size_t> moved_;  ///< the genes that CMA-ES moves: all except unordered choices
     std::vector<DifferentialEvolution> phases_;
     std::vector<Start> starts_;
     std::int32_t starts_begun_ = 0;
-    std::vector<DifferentialEvolution::Member> of_model_;  ///< the best that a model bred, best first
-    std::size_t promoted_ = 0;                             ///< of them, that became members
+    std::vector<DifferentialEvolution::Member> of_model_;  ///< the best individuals that a model bred, best first
+    std::size_t promoted_ = 0;                             ///< number of of_model_ that became members
     std::int64_t bred_by_model_ = 0;
     std::vector<UnitGenome> known_optima_;
     UnitGenome best_point_;

@@ -11,23 +11,24 @@
 
 namespace finch::search {
 
-/// Where a result stands among those of its island: by the end of its training, then by its id. The same for all who
-/// know it.
+/// The sort key of a result in the canonical order of an island's results: the end of its training, then its id. The
+/// key is the same on all leaders that know the result.
 struct FoldPlace {
     double finished = 0;
     Id id;
     auto operator<=>(const FoldPlace&) const = default;
 };
 
-/// Calls `state.take(individual, born_here)` for each result of an island in canonical order, whatever the order in
-/// which the results became known. After a late result it goes back to the nearest state that was kept and takes the
-/// results from there again.
+/// Feeds an island's results to a State in canonical order, independent of the order in which they arrived. Each result
+/// is passed to `state.take(individual, born_here)`. After a late result, the Fold returns to the nearest stored state
+/// before this result and takes the later results again.
 template <class State>
 class Fold {
 public:
     explicit Fold(State initial) : kept_{{0, initial}}, state_(std::move(initial)) {}
 
-    /// With all that `population` knows of `island` by now. Always the same population and island.
+    /// Returns the state with all results of `island` that `population` knows now. All calls must use the same
+    /// population and island.
     const State& over(const Population& population, int island) {
         const auto& changes = population.changes(island);
         std::vector<Entry> fresh;
@@ -59,7 +60,7 @@ private:
         State state;
     };
 
-    /// Takes out what changed, and in what is a result of the island now.
+    /// Removes changed entries from order_, and inserts entries that are now results of the island.
     template <class IsResult>
     void update(std::vector<Entry>& fresh, const IsResult& is_result) {
         const auto earlier = [](const Entry& a, const Entry& b) { return a.place < b.place; };
@@ -87,7 +88,8 @@ private:
         }
     }
 
-    /// Takes out what `entry` replaces: where it stood, or the end.
+    /// Removes the entry that `entry` replaces. Returns the position of the removed entry, or the end if there was
+    /// none.
     std::size_t remove(const Entry& entry) {
         const auto known = finished_.find(entry.place.id.value);
         if (known == finished_.end()) {
@@ -108,7 +110,7 @@ private:
         state_ = kept_.back().state;
     }
 
-    /// Keeps the state, and of the earlier ones fewer the older they are.
+    /// Stores the present state, and thins out the older stored states: the older they are, the fewer are kept.
     void keep(std::size_t folded) {
         kept_.push_back({folded, state_});
         for (std::size_t i = kept_.size() - 1; i-- > 1;) {
@@ -119,10 +121,10 @@ private:
     }
 
     std::vector<Entry> order_;
-    std::unordered_map<std::uint64_t, double> finished_;  ///< by id, of all in order_
-    std::size_t seen_ = 0;                                ///< changes
-    std::size_t folded_ = 0;                              ///< entries of order_ that state_ has
-    std::vector<Kept> kept_;                              ///< by how many they have; the first has none
+    std::unordered_map<std::uint64_t, double> finished_;  ///< end of training by id, for all entries of order_
+    std::size_t seen_ = 0;                                ///< number of changes of the island that were read
+    std::size_t folded_ = 0;                              ///< number of entries of order_ that state_ includes
+    std::vector<Kept> kept_;                              ///< sorted by the number of included entries; 0 in the first
     State state_;
 };
 

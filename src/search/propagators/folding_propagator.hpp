@@ -11,9 +11,10 @@
 
 namespace finch::search {
 
-/// Breeds from a State that folds over an island's results: `state.breed(stage, random)`, or, where it looks at what is
-/// in training, `state.breed(stage, in_training, random)`. A State that wants another number of first points than usual
-/// says it by `State::first_points(options, space, evaluations)`.
+/// A propagator with a State that is computed from an island's results one by one (fold.hpp). The propagator breeds by
+/// `state.breed(stage, random)`, or by `state.breed(stage, in_training, random)` if the State uses the individuals in
+/// training. A State may define `State::first_points(options, space, evaluations)` to change the default number of
+/// first points.
 template <class State, class Options>
 class FoldingPropagator final : public Propagator {
 public:
@@ -35,7 +36,7 @@ public:
         }
     }
     std::size_t population() const noexcept override {
-        return std::size_t{1} << 30U;  // every copy that came to an island counts
+        return std::size_t{1} << 30U;  // the state uses every copy that came to an island
     }
     std::size_t first_points(std::int64_t evaluations) const noexcept override {
         if constexpr (requires { State::first_points(plan_.options, plan_.space, evaluations); }) {

@@ -15,13 +15,13 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double jitter = 1e-8;       ///< of 1 and the signal
-constexpr double box_deviations = 4;  ///< of the prior, that the scales are fitted in
+constexpr double jitter = 1e-8;       ///< times 1 + the signal's variance
+constexpr double box_deviations = 4;  ///< deviations of the prior up to which scales are fitted
 constexpr double most_noise = 2;
-constexpr int most_evaluations = 50;  ///< of the posterior
+constexpr int most_evaluations = 50;  ///< evaluations of the posterior per fit
 constexpr double least_variance = 1e-12;
 
-/// Places behind the length scales.
+/// Positions of the variances in the vector of scales, counted from the end of the length scales.
 enum Place : Index { signal, linear, quadratic, noise, variances };
 
 }  // namespace
@@ -65,8 +65,8 @@ GaussianProcess::Kernel GaussianProcess::kernel(const MatrixXd& a, const MatrixX
     return found;
 }
 
-/// With the covariance K, its inverse times the values α and W = K⁻¹ − αα^T, the derivative by a scale θ is
-/// ½ tr(W dK/dθ).
+/// Let K be the covariance matrix, α = K⁻¹ times the values, and W = K⁻¹ − αα^T. Without the prior, the derivative with
+/// respect to a scale θ is ½ tr(W dK/dθ).
 double GaussianProcess::negative_log_posterior(const VectorXd& log_scales, const MatrixXd& points,
                                                const VectorXd& values, VectorXd& gradient) const {
     const Index rows = points.rows();
@@ -83,8 +83,8 @@ double GaussianProcess::negative_log_posterior(const VectorXd& log_scales, const
     MatrixXd outer = factor.solve(MatrixXd::Identity(covariance.rows(), covariance.cols()));
     outer.noalias() -= weights * weights.transpose();
 
-    // Of a row's length l the derivative of K is the slope times Δ²/l²; the sum over all pairs of numbers needs no
-    // matrix of Δ².
+    // For the length scale l of a row, the derivative of K with respect to log l is the slope times Δ²/l². For a
+    // numeric row, the sum over all pairs is computed without a matrix of the squared distances Δ².
     const MatrixXd slope = (outer.array() * pairs.slope).matrix();
     const VectorXd sums = slope.colwise().sum();
     for (Index row = 0; row < rows; ++row) {
@@ -163,8 +163,9 @@ double GaussianProcess::lower_bound(const VectorXd& point, double kappa, VectorX
     VectorXd solved = factor_.matrixL().solve(cross);
     const double deviation = std::sqrt(std::max(least_variance, own.sum(0, 0) - solved.squaredNorm()));
     factor_.matrixU().solveInPlace(solved);
-    // μ − κσ changes with k by α + κ/σ K⁻¹k, and with k(x, x) by −κ/2σ; k changes with x by the slope times
-    // (known point − x)/l², and by the known point times v₁ + 2v₂p.
+    // The gradient of μ − κσ follows from the chain rule. The derivative of μ − κσ with respect to k is α + κ/σ K⁻¹k,
+    // and with respect to k(x, x) it is −κ/2σ. The derivative of k with respect to x is the slope times (known point −
+    // x)/l², plus the known point times v₁ + 2v₂p.
     const VectorXd by_cross = weights_ + kappa / deviation * solved;
     const VectorXd by_distance = known.slope.matrix().cwiseProduct(by_cross);
     const VectorXd by_inner = (of[linear] + 2 * of[quadratic] * known.inner).matrix().cwiseProduct(by_cross);

@@ -4,7 +4,7 @@
 
 namespace finch::search {
 
-/// Scales of a Gaussian process: the length scales of all rows alike, and variances.
+/// Scales of a Gaussian process: variances, and one value for the length scales of all rows.
 struct GaussianScales {
     double length;
     double signal;
@@ -13,56 +13,57 @@ struct GaussianScales {
     double noise;
 };
 
-/// The prior of the scales: normal in their logarithms.
+/// The prior of a Gaussian process's scales, a normal distribution of their logarithms.
 struct GaussianPrior {
     GaussianScales median;
     GaussianScales deviation;  ///< of the logarithms
-    GaussianScales start;      ///< where a fit begins
+    GaussianScales start;      ///< start values of a fit
     double least_noise;
 };
 
-/// A Gaussian process over points, one in each column (Rasmussen and Williams 2006, chapters 2, 4 and 5). Its
-/// covariance is 1 (an unknown mean), a Matérn 5/2 kernel that has a length scale for each row, in which two different
-/// choices are a distance of 1 apart, and v₁p + v₂p² with the inner product p of the rows that are numbers: the
-/// covariance of a quadratic whose coefficients are unknown.
+/// A Gaussian process over points, one per column (Rasmussen and Williams 2006, chapters 2, 4 and 5). The covariance of
+/// two points is the sum of three terms:
+/// - 1, for an unknown mean.
+/// - a Matérn 5/2 kernel with one length scale per row, in which two different options of a choice have the distance 1.
+/// - v₁p + v₂p², for a quadratic with unknown coefficients, with the inner product p of the numeric rows.
 class GaussianProcess {
 public:
-    /// `is_number`: by row, 1 or 0: a choice.
+    /// `is_number`: one entry per row of a point, 1 for a number or 0 for a choice.
     GaussianProcess(const Eigen::VectorXd& is_number, const GaussianPrior& prior);
 
-    /// Moves the scales to where the posterior is largest, from the same place each time.
+    /// Fits the scales to the data by maximising their posterior, always from the same start values.
     void fit(const Eigen::MatrixXd& points, const Eigen::VectorXd& values);
     /// Replaces the training data.
     void condition(const Eigen::MatrixXd& points, const Eigen::VectorXd& values);
-    /// Adds the points with their predicted means as values.
+    /// Adds points to the training data, with their predicted means as values.
     void believe(const Eigen::MatrixXd& points);
 
     struct Prediction {
         Eigen::VectorXd mean;
         Eigen::VectorXd deviation;
     };
-    /// For each column of `points`.
+    /// Predicts mean and deviation for each column of `points`.
     [[nodiscard]] Prediction predict(const Eigen::MatrixXd& points) const;
-    /// Mean less `kappa` deviations at a point, and its gradient, which is 0 in choices.
+    /// Returns the mean minus `kappa` deviations at a point, and its gradient. The gradient is 0 for choices.
     double lower_bound(const Eigen::VectorXd& point, double kappa, Eigen::VectorXd& gradient) const;
 
-    /// The logarithms of the length scales by row, the signal's variance, v₁, v₂, the noise's variance.
+    /// Returns the logarithms of the length scales by row, the signal's variance, v₁, v₂ and the noise's variance.
     [[nodiscard]] const Eigen::VectorXd& log_scales() const noexcept { return log_scales_; }
-    /// −log p(values, scales) up to a constant, and its gradient by `log_scales`.
+    /// Returns −log p(values, scales) up to a constant, and its gradient with respect to `log_scales`.
     double negative_log_posterior(const Eigen::VectorXd& log_scales, const Eigen::MatrixXd& points,
                                   const Eigen::VectorXd& values, Eigen::VectorXd& gradient) const;
 
 private:
-    /// Of all pairs of points.
+    /// The kernel's values for all pairs of points.
     struct Kernel {
-        Eigen::ArrayXXd matern;  ///< times the signal
-        Eigen::ArrayXXd slope;   ///< of it, by −½ of the squared distance
-        Eigen::ArrayXXd inner;   ///< products p
+        Eigen::ArrayXXd matern;  ///< the Matérn kernel times the signal's variance
+        Eigen::ArrayXXd slope;   ///< derivative of `matern` by −½ of the squared distance / l²
+        Eigen::ArrayXXd inner;   ///< inner products p
         Eigen::ArrayXXd sum;     ///< the covariance
     };
     [[nodiscard]] Kernel kernel(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b,
                                 const Eigen::VectorXd& log_scales) const;
-    /// By row, then the four of GaussianScales that are variances.
+    /// Converts scales to a vector: the length scale of each row, then the four variances of GaussianScales.
     [[nodiscard]] Eigen::VectorXd by_row(const GaussianScales& scales) const;
 
     Eigen::VectorXd is_number_;
@@ -73,8 +74,8 @@ private:
     Eigen::VectorXd log_scales_;
     Eigen::MatrixXd points_;
     Eigen::VectorXd values_;
-    Eigen::LLT<Eigen::MatrixXd> factor_;  ///< of the covariance of what is known, with noise
-    Eigen::VectorXd weights_;             ///< its inverse times the values
+    Eigen::LLT<Eigen::MatrixXd> factor_;  ///< of the covariance of the training data, with noise
+    Eigen::VectorXd weights_;             ///< inverse covariance times the values
 };
 
 }  // namespace finch::search

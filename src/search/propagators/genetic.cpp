@@ -18,20 +18,20 @@ public:
     std::size_t population() const noexcept override { return static_cast<std::size_t>(options_.population); }
 
 private:
-    /// Each gene of `first` with probability `crossover`, else of `second`; from the other, or anew, where the one does
-    /// not use it.
+    /// Takes each gene from `first` with probability `crossover`, otherwise from `second`. If a gene is inactive in
+    /// that parent, takes it from the other parent. A gene that is inactive in both parents is drawn at random.
     [[nodiscard]] Genome cross(const Genome& first, const Genome& second, RandomStream& random) const;
-    /// Gives `gene` another value; those that come to be active with it are drawn.
+    /// Sets `gene` to `value`. Genes that thereby become active are drawn at random.
     void replace(Genome& genome, std::size_t gene, double value, RandomStream& random) const;
-    /// With probability `mutation` one gene anew.
+    /// With probability `mutation`, draws a new value for one gene.
     void mutate(Genome& genome, RandomStream& random) const;
-    /// One real gene moved a little.
+    /// Moves one real gene by a small random amount.
     void move(Genome& genome, RandomStream& random) const;
 
     GeneticOptions options_;
     Space space_;
-    std::vector<std::size_t> free_genes_;  ///< that have more than one value
-    std::vector<std::size_t> real_genes_;  ///< of them
+    std::vector<std::size_t> free_genes_;  ///< genes that have more than one value
+    std::vector<std::size_t> real_genes_;  ///< the real genes among free_genes_
 };
 
 void require(bool is_fine, const std::string& what) {
@@ -40,7 +40,7 @@ void require(bool is_fine, const std::string& what) {
     }
 }
 
-/// One of `genes` that `genome` uses, each as often; nothing if it uses none.
+/// Draws one of `genes` that are active in `genome`, with equal probability. Returns nothing if none is active.
 std::optional<std::size_t> one_of(std::vector<std::size_t> genes, const Space& space, const Genome& genome,
                                   RandomStream& random) {
     const std::vector<bool> active = active_genes(space, genome);
@@ -69,7 +69,8 @@ Genetic::Genetic(const GeneticOptions& options, Space space)
 
 Offspring Genetic::breed(const Population& population, int island, const Stage& /*stage*/, RandomStream& random) {
     const auto count = static_cast<std::size_t>(options_.population);
-    // A genome that the last step replaces anyway is not bred first: the distribution is the same.
+    // The replacement by a random genome, the last step of the chain, is decided first. This order saves breeding a
+    // genome that would be replaced, and the distribution of genomes is the same.
     if (space_.size() == 0 || population.active(island) < count || random.uniform() < options_.random) {
         return {random_genome(space_, random), {}, Operator::random};
     }

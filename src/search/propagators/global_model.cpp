@@ -8,18 +8,19 @@
 #include <unordered_set>
 #include <utility>
 
-// A Gaussian process of ranks (Snoek, Larochelle and Adams 2012); the lower confidence bound μ − κσ of Cox and John
-// (1992) with an exponential κ (Hutter, Hoos and Leyton-Brown 2012). Individuals in training count at their predicted
-// means (the kriging believer of Ginsbourger, Le Riche and Carraro 2010).
+// The model is a Gaussian process of ranks (Snoek, Larochelle and Adams 2012). Proposals minimise the lower confidence
+// bound μ − κσ of Cox and John (1992) with an exponentially distributed κ (Hutter, Hoos and Leyton-Brown 2012).
+// Individuals in training are part of the data, with their predicted means as values (the kriging believer of
+// Ginsbourger, Le Riche and Carraro 2010).
 namespace finch::search {
 namespace {
 
 constexpr int candidate_count = 200;
 constexpr double uniform_candidates = 0.3;
-constexpr double bred_from_share = 0.2;   ///< that the other candidates are bred from
-constexpr double mutated_genes = 1.5;     ///< about, of a candidate
+constexpr double bred_from_share = 0.2;   ///< fraction of the best results, from which the other candidates are bred
+constexpr double mutated_genes = 1.5;     ///< mean number of mutated genes per candidate
 constexpr double gradients_by_genes = 2;  ///< a proposal follows gradients with this probability × genes / results
-constexpr std::size_t most_fitted = 100;  ///< results, that the scales are fitted to
+constexpr std::size_t most_fitted = 100;  ///< maximum number of results to which the scales are fitted
 constexpr double no_quadratic = 1e-300;
 constexpr GaussianScales median{
     .length = 0.7, .signal = 1, .linear = no_quadratic, .quadratic = no_quadratic, .noise = 0.01};
@@ -28,7 +29,8 @@ constexpr GaussianPrior prior{.median = median,
                               .start = median,
                               .least_noise = 1e-6};
 
-/// A point with fixed and inactive genes where to_unit() puts them: moved, they would add distance.
+/// A point with all fixed and inactive genes moved to their canonical positions. Any other position of a fixed or
+/// inactive gene would add a meaningless distance to other points.
 struct CanonicalPoint {
     CanonicalPoint(const Space& space, const Eigen::VectorXd& x) : point(x), varies(Eigen::ArrayXd::Ones(x.size())) {
         const Genome genome = from_unit(space, UnitGenome(x.begin(), x.end()));
@@ -41,7 +43,7 @@ struct CanonicalPoint {
         }
     }
     Eigen::VectorXd point;
-    Eigen::ArrayXd varies;  ///< by gene: 1, or 0
+    Eigen::ArrayXd varies;  ///< by gene: 1 if the gene varies, otherwise 0
 };
 
 }  // namespace
@@ -54,7 +56,7 @@ GlobalModel::Data GlobalModel::data(const std::vector<const Seen*>& results, std
     if (results.size() > most_points) {
         const auto best = results.begin() + static_cast<std::ptrdiff_t>(most_points / 2);
         std::vector<const Seen*> newest(best, results.end());
-        // Results stand in memory in the order in which they came.
+        // Results are stored in the order of their arrival, so newer results have larger addresses.
         std::sort(newest.begin(), newest.end(), std::greater<>());
         newest.resize(most_points - most_points / 2);
         std::unordered_set<const Seen*> is_used(newest.begin(), newest.end());
@@ -66,7 +68,7 @@ GlobalModel::Data GlobalModel::data(const std::vector<const Seen*>& results, std
     for (const Seen* seen : used) {
         points.push_back(seen->point);
     }
-    // Equal losses, and all failures, have one rank.
+    // Equal losses share one rank. All failures share one rank, too.
     for (std::size_t begin = 0, end = 0; begin < used.size(); begin = end) {
         while (end < used.size() && used[end]->loss == used[begin]->loss) {
             ++end;
@@ -83,7 +85,8 @@ void GlobalModel::fit(const std::vector<const Seen*>& results) {
     process_.fit(known.points, known.values);
 }
 
-/// Uniform ones, and children of the best fifth: half of them of two parents, with about mutated_genes changed.
+/// Returns uniformly random candidates, and children of the best fifth of the results. Half of the children have two
+/// parents, the other half one parent. About mutated_genes genes of each child are changed.
 std::vector<Proposal> GlobalModel::candidates(const std::vector<const Seen*>& results, RandomStream& random) const {
     const auto share = static_cast<std::size_t>(bred_from_share * static_cast<double>(results.size()));
     const std::size_t parents = std::min(results.size(), std::max<std::size_t>(5, share));
@@ -145,8 +148,8 @@ std::optional<Proposal> GlobalModel::propose(const std::vector<const Seen*>& res
     const Eigen::VectorXd bounds = predicted.mean - kappa * predicted.deviation;
     Eigen::Index chosen = 0;
     bounds.minCoeff(&chosen);
-    // While few results are known, gradients find more than chance does. From 200 results on, gradients always are
-    // worse.
+    // While few results are known, gradients find better points than random candidates do. From 200 results on,
+    // gradients are always worse.
     if (random.uniform() * static_cast<double>(results.size()) <
         gradients_by_genes * static_cast<double>(free_.size())) {
         const Acquisition acquisition{

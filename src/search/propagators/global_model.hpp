@@ -8,24 +8,26 @@
 
 namespace finch::search {
 
-/// A Gaussian process of all results' ranks.
+/// A Gaussian process of the ranks of all results.
 class GlobalModel {
 public:
-    /// It knows at most `most_points` results.
+    /// `most_points`: maximum number of results that the model uses.
     GlobalModel(const Space& space, std::size_t most_points);
 
-    /// Its training data: points in columns, and their losses' ranks as quantiles of a normal distribution. Of more
-    /// than `most_points` results the best half and the newest. Failures share one rank.
+    /// The training data of the model: points in columns, and the ranks of their losses as quantiles of a normal
+    /// distribution. If there are more than `most_points` results, the data are the best `most_points` / 2 results and
+    /// the newest of the others. All failures share one rank.
     struct Data {
         Eigen::MatrixXd points;
         Eigen::VectorXd values;
     };
-    /// `results`: the best first, those without a loss last.
+    /// Returns the training data for `results`, which must be sorted: best first, results without a loss last.
     [[nodiscard]] Data data(const std::vector<const Seen*>& results) const { return data(results, most_points_); }
 
-    /// Fits its scales to `results`.
+    /// Fits the model's scales to `results`.
     void fit(const std::vector<const Seen*>& results);
-    /// Nothing if every candidate is known or infeasible. `looks`: chooses by the model, else at random.
+    /// Returns a proposed genome, or nothing if every candidate is known or infeasible. If `looks`, the model chooses
+    /// the genome; otherwise it is chosen at random.
     [[nodiscard]] std::optional<Proposal> propose(const std::vector<const Seen*>& results,
                                                   const std::vector<UnitGenome>& in_training, const Allowed& allowed,
                                                   bool looks, RandomStream& random) const;

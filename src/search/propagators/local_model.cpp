@@ -7,8 +7,8 @@
 #include <cmath>
 
 // The metric is the covariance of the best results (Larrañaga and Lozano 2002, EMNA) with the weights of CMA-ES (Hansen
-// 2016), shrunk towards the diagonal; the window and the raw losses are those of trust regions (Eriksson et al. 2019),
-// whose radius is drawn here for each birth.
+// 2016), shrunk towards the diagonal. The selection of results (the window) and the use of raw losses follow
+// trust-region methods (Eriksson et al. 2019), but here each birth draws its own radius.
 namespace finch::search {
 namespace {
 
@@ -16,21 +16,22 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr std::size_t most_results = 150;  ///< of the window
-constexpr std::size_t enough_results = 8;  ///< also where there are more genes
+constexpr std::size_t most_results = 150;  ///< maximum number of results in the window
+constexpr std::size_t enough_results = 8;  ///< minimum number for a model, however many genes there are
 constexpr double of_all_results = 0.9;
-constexpr double of_coefficients =
-    2.5;  ///< results of the window for each coefficient of the quadratic; and one for two workers
-constexpr double training_reach = 20;  ///< in deviations: individuals in training beyond it are left out
-constexpr double most_excess = 1e3;    ///< over the best, in those of the median: larger losses are left out
+/// Number of results in the model's window per coefficient of a quadratic. One result per two workers is added.
+constexpr double of_coefficients = 2.5;
+constexpr double training_reach = 20;  ///< in deviations: individuals in training that are farther away are left out
+constexpr double most_excess = 1e3;    ///< excess over the best loss / excess of the median: larger losses are left out
 constexpr Index centre_candidates = 10;
 constexpr double least_radius = 0.3;
 constexpr double most_radius = 6;
 constexpr Index start_count = 100;
-constexpr double changed_choices = 0.7;  ///< of a start, about
+constexpr double changed_choices = 0.7;  ///< mean number of changed choices per start
 constexpr double least_loss_deviation = 1e-300;
 
-/// A fit begins where a quadratic explains all values: from the medians it often misses a quadratic that is there.
+/// A fit begins at scales with which a quadratic explains all values. A fit that begins at the medians of the prior
+/// often fails to find a quadratic that explains the values.
 GaussianPrior prior_of(Index numbers) {
     const double length = std::sqrt(static_cast<double>(numbers));
     return {.median = {.length = length, .signal = 1, .linear = 0.3, .quadratic = 0.1, .noise = 0.001},
@@ -39,7 +40,7 @@ GaussianPrior prior_of(Index numbers) {
             .least_noise = 1e-7};
 }
 
-/// Halved first, so that no difference overflows.
+/// Standardises losses. Losses are halved first, so that no difference overflows.
 VectorXd standardised(VectorXd losses) {
     losses *= 0.5;
     losses.array() -= losses[0];
@@ -50,7 +51,8 @@ VectorXd standardised(VectorXd losses) {
 
 }  // namespace
 
-/// The results that the model knows, in coordinates z = A⁻¹ (x − best) of the numbers; choices are not transformed.
+/// The window of results that the model uses. Numeric genes have the coordinates z = A⁻¹ (x − best); choices are not
+/// transformed.
 struct LocalModel::Window {
     const Rows& rows;
     UnitGenome best;
@@ -84,15 +86,16 @@ struct LocalModel::Window {
         }
         return point;
     }
-    /// `z` clamped to the unit cube; and a gradient through the clamp.
+    /// inside() clamps `z` to the unit cube. gradient_at() converts a gradient at the clamped point to a gradient at
+    /// `z`.
     [[nodiscard]] VectorXd inside(const VectorXd& z) const { return z_of(x_of(point_of(z))); }
     [[nodiscard]] VectorXd gradient_at(const VectorXd& z, const VectorXd& gradient) const {
         const Eigen::ArrayXd x = unclamped(z);
         return to_x.transpose() * ((x >= 0 && x <= 1).cast<double>() * (to_z.transpose() * gradient).array()).matrix();
     }
 
-    /// From the covariance of the best `count`, weighted as CMA-ES does.
-    /// `rounding`: variances of the numbers' rounding errors.
+    /// Computes the metric A from the covariance of the best `count` results, weighted as in CMA-ES. `rounding`:
+    /// variances of the rounding errors of numeric genes.
     void learn_metric(const std::vector<const Seen*>& all, std::size_t count, const VectorXd& rounding) {
         const auto genes = static_cast<double>(rows.numbers);
         VectorXd weights(static_cast<Index>(count));
@@ -146,7 +149,7 @@ LocalModel::Rows LocalModel::rows_of(const Seen& best) const {
     return rows;
 }
 
-/// Of the complete results; nothing if they are too few.
+/// Returns the window of complete results, or nothing if there are too few results.
 std::optional<LocalModel::Window> LocalModel::window(const std::vector<const Seen*>& results) const {
     std::vector<const Seen*> complete;
     std::copy_if(results.begin(), results.end(), std::back_inserter(complete),

@@ -9,28 +9,31 @@
 
 namespace finch::search {
 
-/// A Gaussian process of the best results' losses, in coordinates whitened by their covariance.
+/// A Gaussian process of the losses of the best results, in coordinates that are whitened by the covariance of these
+/// results.
 class LocalModel {
 public:
-    /// `workers` of the island: the more there are, the more results the model knows, as these come later.
+    /// `workers`: the number of workers of the island. If there are more workers, results arrive later, so the model
+    /// uses more of them.
     LocalModel(const Space& space, std::int32_t workers);
 
-    /// Varies the genes that are active in `results[0]` and fits the scales to `fitted`. Both sorted, best first.
+    /// Selects the genes that are active in `results[0]` as variables, and fits the scales to `fitted`. `results` and
+    /// `fitted` must be sorted, best first.
     void fit(const std::vector<const Seen*>& results, const std::vector<const Seen*>& fitted);
-    /// Whether fit() with this best result would vary the same genes.
+    /// Returns whether fit() with the best result `best` would select the same genes.
     [[nodiscard]] bool varies_as_for(const Seen& best) const;
-    /// After fit(). Nothing if there are too few results, or nothing unknown is found.
+    /// Requires fit(). Returns nothing if there are too few results, or if no unknown genome is found.
     [[nodiscard]] std::optional<Proposal> propose(const std::vector<const Seen*>& results,
                                                   const std::vector<UnitGenome>& in_training, const Allowed& allowed,
                                                   RandomStream& random) const;
 
 private:
-    /// The genes that are active in the best result: numbers, then free choices, then choices that conditions use,
-    /// which are inputs of the kernel and never change.
+    /// The genes that are active in the best result: numeric genes, then choices that no condition uses, then choices
+    /// that conditions use. Choices that conditions use are an input of the kernel, but never change.
     struct Rows {
         std::vector<std::size_t> genes;
         Eigen::Index numbers = 0;
-        Eigen::Index varied = 0;  ///< numbers and choices that may change
+        Eigen::Index varied = 0;  ///< number of numeric genes and choices that may change
         bool operator==(const Rows&) const = default;
     };
     struct Window;
@@ -40,7 +43,7 @@ private:
 
     Space space_;
     double workers_;
-    std::vector<bool> decides_;  ///< by gene: conditions ask for it
+    std::vector<bool> decides_;  ///< by gene: whether a condition asks for it
     Rows rows_;
     std::optional<GaussianProcess> process_;
 };

@@ -10,8 +10,8 @@ namespace finch::search {
 namespace {
 
 constexpr unsigned remembered_steps = 8;
-constexpr double least_gain = 1e-7;        ///< of the value, for another iteration
-constexpr double in_place_of_none = 1e30;  ///< which NLopt's line search can go back from
+constexpr double least_gain = 1e-7;        ///< smallest relative gain for another iteration
+constexpr double in_place_of_none = 1e30;  ///< replaces values that are not finite; NLopt's line search can handle it
 
 struct Search {
     const Objective& objective;
@@ -48,7 +48,7 @@ double minimize(const Objective& objective, const Box& box, int most_evaluations
     nlopt_set_ftol_rel(method.get(), least_gain);
     nlopt_set_min_objective(method.get(), value_at, &search);
     double last = 0;
-    nlopt_optimize(method.get(), x.data(), &last);  // whatever ends it, the best is known
+    nlopt_optimize(method.get(), x.data(), &last);  // regardless of its result, `search` has the best point
     x = search.best;
     return search.least;
 }

@@ -5,7 +5,7 @@
 
 namespace finch::search {
 
-/// A value to be minimised and its gradient at `x`.
+/// A function to be minimised, which returns its value at `x` and stores its gradient in `gradient`.
 using Objective = std::function<double(const Eigen::VectorXd& x, Eigen::VectorXd& gradient)>;
 
 struct Box {
@@ -13,8 +13,8 @@ struct Box {
     Eigen::VectorXd high;
 };
 
-/// Minimises in a box from `x` on, by the L-BFGS of NLopt, and leaves there the best point found, never a worse one
-/// than it began with. Returns its value.
+/// Minimises `objective` in `box` by the L-BFGS of NLopt, starting at `x`. Stores the best point in `x`, which is never
+/// worse than the start. Returns the value of `objective` at this point.
 double minimize(const Objective& objective, const Box& box, int most_evaluations, Eigen::VectorXd& x);
 
 }  // namespace finch::search

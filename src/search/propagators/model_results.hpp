@@ -14,22 +14,22 @@
 
 namespace finch::search {
 
-/// What a model knows of a result.
+/// The data of a result that models use.
 struct Seen {
     UnitGenome point;
-    double loss = 0;  ///< as comparable_loss() gives it: +inf: none
+    double loss = 0;  ///< from comparable_loss(); +inf: no loss
     std::int32_t rung = top_rung;
     Id id;
     std::uint64_t history = 0;  ///< a hash of all results up to this one
 };
 
-/// What a model proposes.
+/// A genome that a model proposes.
 struct Proposal {
     Genome genome;
-    std::array<Id, 2> parents{};  ///< none: drawn uniformly
+    std::array<Id, 2> parents{};  ///< none: the genome was drawn uniformly
 };
 
-/// Accepts proposals that are neither known nor in training and obey the constraints.
+/// Accepts genomes that are neither known nor in training and satisfy all constraints.
 struct Allowed {
     const Space& space;
     const std::set<Genome>& known;
@@ -43,14 +43,15 @@ struct Allowed {
     [[nodiscard]] bool accepts(const Genome& genome) const { return is_unknown(genome) && holds(genome); }
 };
 
-/// By gene: 1, or 0 for a choice.
+/// Returns, for each gene, 1 for a number or 0 for an unordered choice.
 [[nodiscard]] Eigen::VectorXd numbers_of(const Space& space);
-/// Points as columns.
+/// Returns a matrix with the points as columns.
 [[nodiscard]] Eigen::MatrixXd columns(const std::vector<UnitGenome>& points, std::size_t genes);
 
-/// The number of results at the latest due fit of a model's scales, 0 below `first`. Fits are due at `first` results
-/// and then each time `share` more of them came, three at least. So leaders that know the same results use the same
-/// scales, whenever they breed.
+/// Returns the number of results at the last due fit of a model's scales, or 0 if there are fewer than `first`. The
+/// first fit is due at `first` results. Another fit is due each time the number of results has grown by the fraction
+/// `share`, but at least by three. Leaders that know the same results therefore use the same scales, regardless of when
+/// they breed.
 [[nodiscard]] std::size_t fitted_results(std::size_t results, std::size_t first, double share);
 
 }  // namespace finch::search

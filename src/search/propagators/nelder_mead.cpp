@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::size_t most_slots = 100'000;
 
-/// Whether `genome`, at `place`, is what the point `wanted` means.
+/// Returns whether `genome` is the genome of the point `wanted`. `place`: the point of `genome`. Real genes count as
+/// equal if they differ only by a rounding error.
 bool means(const Space& space, const UnitGenome& wanted, const Genome& genome, const UnitGenome& place) {
     const Genome bred = from_unit(space, wanted);
     for (std::size_t i = 0; i < genome.size(); ++i) {
@@ -62,8 +63,9 @@ Simplex NelderMeadState::simplex_anywhere(std::size_t slot, std::int32_t start) 
     return simplex_around(random_point(plan_.space.size(), random), std::nullopt);
 }
 
-/// Around what came from elsewhere, where that is better than all that was found here; around its own best, where it
-/// has become better since its last start; else anywhere.
+/// Starts a simplex again. If a result from another source is better than all results of simplices, the simplex starts
+/// around that result. Otherwise, if the simplex has improved since its last start, it starts around its own best
+/// point. In all other cases, the simplex starts at a random point.
 void NelderMeadState::begin_again(std::size_t slot) {
     Slot& one = slots_[slot];
     ++one.start;
@@ -147,14 +149,14 @@ Offspring NelderMeadState::breed(const Stage& stage, const std::vector<const Ind
         }
         return open;
     };
-    // The first births are dealt out, since no worker knows the others' yet.
+    // The first births are assigned by their number, because no worker knows the births of the others yet.
     const std::uint64_t vertices = free_.size() + 1;
     const auto dealt = static_cast<std::size_t>(stage.births / vertices);
     std::vector<Open> open;
     if (stage.births < static_cast<std::uint64_t>(plan_.workers) && dealt >= slots_.size()) {
         open = open_of(dealt);
     }
-    // The best simplex first, so that others take what it leaves.
+    // The best simplex is served first, and the others get the remaining workers.
     for (std::size_t i = 0; i < by_best_.size() && open.empty(); ++i) {
         open = open_of(by_best_[i]);
     }
@@ -173,7 +175,7 @@ Offspring NelderMeadState::breed(const Stage& stage, const std::vector<const Ind
 }
 
 std::unique_ptr<Propagator> make(const NelderMeadOptions& options, const Space& space, std::uint64_t seed) {
-    static_cast<void>(NelderMeadState({.space = space, .options = options}));  // refuses what it cannot search
+    static_cast<void>(NelderMeadState({.space = space, .options = options}));  // throws if the space is not supported
     return std::make_unique<FoldingPropagator<NelderMeadState, NelderMeadOptions>>(options, space, seed);
 }
 

@@ -20,7 +20,7 @@ double normal_quantile(double share) {
 }
 
 double truncated_normal(double low, double high, RandomStream& random) {
-    if (low > 0) {  // where shares are near 1 they are not exact
+    if (low > 0) {  // normal_share() is less exact near 1
         return -truncated_normal(-high, -low, random);
     }
     const double below = normal_share(low);

@@ -4,11 +4,13 @@
 
 namespace finch::search {
 
-/// Of the standard normal distribution: the share below `x`.
+/// Returns the cumulative distribution function of the standard normal distribution at `x`.
 [[nodiscard]] double normal_share(double x);
-/// Its inverse for shares in (0, 1), by bisection to some 1e-12; beyond ±8, which a double cannot tell apart, ±8.
+/// Returns the inverse of normal_share() for shares in (0, 1), by bisection to about 1e-12. Returns ±8 for quantiles
+/// beyond ±8, because a double cannot resolve them.
 [[nodiscard]] double normal_quantile(double share);
-/// Drawn where it lies in [low, high]; either may be infinite. Beyond 8 deviations the nearest bound.
+/// Draws from the standard normal distribution truncated to [low, high]; each bound may be infinite. If the interval is
+/// more than 8 deviations away, returns its nearest bound.
 [[nodiscard]] double truncated_normal(double low, double high, RandomStream& random);
 
 }  // namespace finch::search

@@ -11,10 +11,10 @@ namespace {
 
 constexpr double least_deviation = 0.01;
 
-/// What a standard normal has between `low` and `high`.
+/// Returns the probability of a standard normal between `low` and `high`.
 double normal_between(double low, double high) {
     if (low > 0) {
-        return normal_between(-high, -low);  // erfc is exact in its tail only
+        return normal_between(-high, -low);  // erfc is only exact in its tail
     }
     return 0.5 * (std::erfc(-high / std::numbers::sqrt2) - std::erfc(-low / std::numbers::sqrt2));
 }
@@ -24,7 +24,8 @@ double log_normal_density(double x, double deviation) {
     return -0.5 * z * z - std::log(deviation * std::sqrt(2 * std::numbers::pi));
 }
 
-/// The larger distance of each centre to its two neighbours; of the outermost to their only one.
+/// Returns, for each centre, the larger of the distances to its two neighbours. An outermost centre has only one
+/// neighbour.
 std::vector<double> widths(const std::vector<double>& centres) {
     const std::size_t count = centres.size();
     std::vector<std::size_t> order(count);
@@ -82,7 +83,7 @@ double ParzenEstimator::draw_from(const Axis& axis, const Kernel& kernel, Random
         return is_same ? kernel.centre : random.uniform();
     }
     double u = -1;
-    while (!(0 <= u && u <= 1)) {  // at worst one in three lies within
+    while (!(0 <= u && u <= 1)) {  // at worst, one draw in three is accepted
         u = kernel.centre + kernel.deviation * random.normal();
     }
     return u;
@@ -99,7 +100,7 @@ void ParzenEstimator::add_logarithms(const Axis& axis, double u, std::vector<dou
         sums[uniform] -= std::log(static_cast<double>(*value_count(*axis.gene)));
         return;
     }
-    constexpr double narrow = 0.05;  // of a deviation: the density hardly changes within such a cell
+    constexpr double narrow = 0.05;  // in deviations: within a narrower cell the density is almost constant
     const UnitCell cell = unit_cell(*axis.gene, from_unit(*axis.gene, u));
     const double width = cell.high - cell.low;
     const double middle = (cell.low + cell.high) / 2;

@@ -9,17 +9,17 @@
 #include <numeric>
 #include <utility>
 
-// Two Gaussian processes with a coin between them: global_model.cpp and local_model.cpp.
+// For each birth, one of two Gaussian processes is chosen at random: global_model.cpp or local_model.cpp.
 namespace finch::search {
 namespace {
 
-constexpr double at_random = 0.02;          ///< of the births
-constexpr double if_all_fail = 0.25;        ///< the same, times the square of the share of failures
-constexpr double local_share = 0.5;         ///< of the births by a model
-constexpr double global_fit_after = 0.125;  ///< of the results
+constexpr double at_random = 0.02;    ///< fraction of the births without a model
+constexpr double if_all_fail = 0.25;  ///< the same if all individuals fail; times the squared fraction of failures
+constexpr double local_share = 0.5;   ///< fraction of the births by a model
+constexpr double global_fit_after = 0.125;  ///< relative growth of the number of results until the next fit
 constexpr double local_fit_after = 0.06;
-constexpr std::size_t enough_of_high_rungs = 10;  ///< lower ones are then left out
-constexpr std::uint32_t most_predictions = 10;    ///< for one birth; then chance finds what is not ruled out
+constexpr std::size_t enough_of_high_rungs = 10;  ///< with so many results, lower rungs are left out
+constexpr std::uint32_t most_predictions = 10;    ///< genomes per birth by a model; later ones are drawn at random
 
 }  // namespace
 
@@ -67,8 +67,8 @@ void ScreenedState::take(const Individual& individual, bool /*born_here*/) {
     failures_ += std::isfinite(loss) ? 0 : 1;
 }
 
-// Of two equal trainings one may be pruned by chance and rank far behind the other, so the models use the highest rungs
-// only, as in BOHB (Falkner, Klein and Hutter 2018).
+// Of two equally good trainings, one may be pruned by chance and then rank far behind the other. The models therefore
+// use only the highest rungs, as in BOHB (Falkner, Klein and Hutter 2018).
 std::vector<const Seen*> ScreenedState::by_loss(std::size_t count) const {
     std::vector<const Seen*> order;
     for (std::size_t i = 0; i < count; ++i) {
@@ -113,7 +113,7 @@ Offspring ScreenedState::breed(const Stage& stage, const std::vector<const Indiv
     }
     const std::size_t enough = std::min(first_points_, std::max<std::size_t>(4, first_points_ / 2));
     const double failed = failures_ / static_cast<double>(std::max<std::size_t>(1, seen_.size()));
-    // Where many fail whatever their genes, what failed tells nothing of the genes around it.
+    // If many individuals fail regardless of their genes, a failure says nothing about similar genes.
     if (seen_.size() < enough || random.uniform() < std::max(at_random, if_all_fail * failed * failed)) {
         offspring.genome = random_genome(plan_.space, random);
         return offspring;
@@ -125,7 +125,8 @@ Offspring ScreenedState::breed(const Stage& stage, const std::vector<const Indiv
         points.push_back(to_unit(plan_.space, individual->genome));
     }
     const std::vector<const Seen*> results = by_loss(seen_.size());
-    // The models do not know why else a genome is ruled out: after ten attempts a candidate is drawn at random.
+    // A genome may be ruled out for reasons that the models do not know. After ten attempts, the genome is therefore
+    // drawn at random.
     const bool looks = stage.attempt < most_predictions;
     std::optional<Proposal> proposal;
     if (looks && random.uniform() < local_share) {

@@ -16,29 +16,31 @@ namespace finch::search {
 
 using ScreenedPlan = FoldPlan<ScreenedOptions>;
 
-/// The state of the screened propagator, a fold over an island's results.
+/// The state of the propagator for ScreenedOptions, computed from an island's results one by one.
 class ScreenedState {
 public:
     explicit ScreenedState(ScreenedPlan plan);
 
     void take(const Individual& individual, bool born_here);
-    /// `in_training`: on the island, so that nothing like it is bred.
+    /// Breeds an individual that is not similar to those in training. `in_training`: the individuals in training on the
+    /// island.
     [[nodiscard]] Offspring breed(const Stage& stage, const std::vector<const Individual*>& in_training,
                                   RandomStream& random) const;
-    /// The `number`th point of a latin hypercube.
+    /// Returns point `number` of a Latin hypercube.
     [[nodiscard]] UnitGenome first_point(std::uint64_t number) const;
-    /// Points of the latin hypercube: two for each gene, at most a quarter of the evaluations (0: not known).
+    /// Returns the number of points of the Latin hypercube: two per gene, but at most a quarter of `evaluations` (0:
+    /// not known), and at least 6.
     [[nodiscard]] static std::size_t first_points(const ScreenedOptions& options, const Space& space,
                                                   std::int64_t evaluations);
 
-    /// The global model's training data.
+    /// Returns the training data of the global model.
     [[nodiscard]] GlobalModel::Data data() const { return global_.data(by_loss(seen_.size())); }
 
 private:
-    /// Of what the island draws: `which` below 2³².
+    /// Returns a random stream of the island for the draw number `which`, which must be below 2³².
     [[nodiscard]] RandomStream stream(std::uint64_t which, std::uint32_t purpose) const;
-    /// Of the first `count` results, best first, those without a loss last. Lower rungs are left out once ten results
-    /// are above them.
+    /// Returns the first `count` results of the island, sorted by loss; results without a loss come last. Leaves out
+    /// results of lower rungs if ten results are on higher rungs.
     [[nodiscard]] std::vector<const Seen*> by_loss(std::size_t count) const;
     void fit_global() const;
     void fit_local(const std::vector<const Seen*>& results) const;
@@ -46,14 +48,15 @@ private:
     ScreenedPlan plan_;
     std::vector<std::size_t> free_;  ///< genes that have more than one value
     std::size_t first_points_;
-    std::vector<std::vector<std::uint32_t>> strata_;  ///< by gene, of the latin hypercube
+    std::vector<std::vector<std::uint32_t>> strata_;  ///< by gene: strata of the Latin hypercube
     std::vector<Seen> seen_;
     std::set<Genome> known_;
     double failures_ = 0;
-    // The models with their last scales, which follow from the results alone: fitted when they are first asked for.
+    // The two models, with the scales of their last fit. The scales depend only on the results. A model is fitted when
+    // it is first used.
     mutable GlobalModel global_;
     mutable LocalModel local_;
-    mutable std::uint64_t global_history_ = 0;  ///< of the results that they are fitted to
+    mutable std::uint64_t global_history_ = 0;  ///< of the results to which the model is fitted
     mutable std::uint64_t local_history_ = 0;
 };
 

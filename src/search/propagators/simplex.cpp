@@ -7,8 +7,8 @@
 namespace finch::search {
 namespace {
 
-constexpr double smallest = 1e-9;          ///< simplex, in ranges
-constexpr std::size_t patience_each = 20;  ///< results without a gain, per vertex
+constexpr double smallest = 1e-9;          ///< size of a simplex, as a fraction of the range
+constexpr std::size_t patience_each = 20;  ///< results without an improvement, per vertex
 
 }  // namespace
 
@@ -50,7 +50,7 @@ bool Simplex::take(const UnitGenome& point, double loss, const std::function<boo
         if (!is_same(vertex.point)) {
             return;
         }
-        // Of a real gene what was evaluated, so that rounding does not add up.
+        // The vertex adopts the evaluated coordinates of real genes, so that rounding errors do not add up.
         for (const std::size_t gene : free_) {
             if (std::abs(point[gene] - vertex.point[gene]) <= coordinate_rounding) {
                 vertex.point[gene] = point[gene];
@@ -89,7 +89,7 @@ void Simplex::go_on() {
     }
 }
 
-/// centroid + coefficient · (centroid − from), mirrored at the bounds.
+/// Returns centroid + coefficient · (centroid − from), mirrored at the bounds.
 UnitGenome Simplex::along(const UnitGenome& centroid, const UnitGenome& from, double coefficient) const {
     UnitGenome point = centroid;
     for (const std::size_t gene : free_) {
@@ -123,7 +123,8 @@ void Simplex::begin_moves() {
     }
 }
 
-/// An expansion of what is better than all, a contraction of what is no better than the worst that stays.
+/// Chooses the second point of a move: an expansion if the reflection is better than all vertices, or a contraction if
+/// the reflection is no better than the worst vertex that does not move.
 void Simplex::choose_second(Move& move) {
     const double genes = std::max(2.0, static_cast<double>(free_.size()));
     const double expansion = 1 + 2 / genes;
@@ -139,8 +140,8 @@ void Simplex::choose_second(Move& move) {
     }
 }
 
-/// Each vertex takes the point of its move, after a contraction only if it is better. If no move was a success, the
-/// simplex shrinks towards the best.
+/// Each vertex takes the point of its move; after a contraction, only if the point is better. If no move was a success,
+/// the simplex shrinks towards the best vertex.
 void Simplex::end_moves() {
     bool is_success = false;
     for (const Move& move : moves_) {

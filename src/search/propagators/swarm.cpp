@@ -6,15 +6,17 @@
 #include <cmath>
 #include <utility>
 
-// Kennedy and Eberhart 1995; Shi and Eberhart, "A modified particle swarm optimizer", 1998 (inertia); Eberhart and Shi,
-// "Comparing inertia weights and constriction factors in particle swarm optimization", 2000 (clamping); Clerc and
-// Kennedy, "The particle swarm: explosion, stability, and convergence in a multidimensional complex space", 2002.
+// The particle swarm follows Kennedy and Eberhart 1995. Inertia follows Shi and Eberhart, "A modified particle swarm
+// optimizer", 1998. Clamping follows Eberhart and Shi, "Comparing inertia weights and constriction factors in particle
+// swarm optimization", 2000. The constriction factor follows Clerc and Kennedy, "The particle swarm: explosion,
+// stability, and convergence in a multidimensional complex space", 2002.
 namespace finch::search {
 namespace {
 
 constexpr std::int64_t usual_particles = 40;
 
-/// Of two particles of equal merit each is taken as often.
+/// Returns the index with the smallest key. If several indices have the smallest key, returns one of them with equal
+/// probability.
 template <class Key>
 std::size_t least(std::size_t count, RandomStream& random, const Key& key) {
     std::size_t found = 0;
@@ -64,7 +66,8 @@ SwarmState::SwarmState(SwarmPlan plan)
     thresholds_ = thresholds_of(plan_.space, all);
 }
 
-/// Where values are apart, anywhere in its value, so that steps smaller than that count; what is not active stays.
+/// Returns the position of an individual. The coordinate of a discrete gene is drawn at random among all coordinates of
+/// the same value, so that small steps have an effect, too. The coordinate of an inactive gene is taken from `before`.
 UnitGenome SwarmState::point_of(const Individual& individual, const UnitGenome& before) const {
     RandomStream random(plan_.seed, Purpose::breeding_state, individual.id.value, 1);
     UnitGenome point = to_unit(plan_.space, individual.genome);
@@ -107,7 +110,7 @@ void SwarmState::take(const Individual& individual, bool born_here) {
         particle->best = point;
     }
     if (particle->now == Id{}) {
-        // Half of the way to a random place, as in standard PSO 2007.
+        // The first velocity is half the distance to a random position, as in standard PSO 2007.
         RandomStream random(plan_.seed, Purpose::breeding_state, individual.id.value, 2);
         for (const double from : point) {
             particle->velocity.push_back(
@@ -143,7 +146,7 @@ UnitGenome SwarmState::moved(const Particle& particle, RandomStream& random) con
     return point;
 }
 
-/// Of those of which the fewest are in training the one with the fewest results.
+/// Chooses a particle with the fewest individuals in training; among several, the one with the fewest results.
 std::size_t SwarmState::choose(const std::vector<const Individual*>& in_training, RandomStream& random) const {
     std::vector<std::int64_t> running(particles_.size());
     for (const Individual* individual : in_training) {
@@ -161,7 +164,7 @@ Offspring SwarmState::breed(const Stage& stage, const std::vector<const Individu
                             RandomStream& random) const {
     Offspring offspring;
     offspring.breeding.budget_used = stage.budget_used;
-    // The first births are dealt out, since no worker knows the others' yet.
+    // The first births are assigned by their number, because no worker knows the births of the others yet.
     const bool is_dealt = stage.births < particles_.size() && particles_[stage.births].now == Id{};
     const std::size_t slot = is_dealt ? static_cast<std::size_t>(stage.births) : choose(in_training, random);
     const Particle& particle = particles_[slot];

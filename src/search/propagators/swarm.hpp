@@ -13,9 +13,10 @@ namespace finch::search {
 
 using SwarmPlan = FoldPlan<SwarmOptions>;
 
-/// All that SwarmOptions keeps: a fold over an island's results. A particle is a slot. Its position is its newest
-/// result's, its velocity the way from the one before; which that was, the result's first parent says. A result of a
-/// particle that has moved on since it was bred counts for the best places alone.
+/// The state of the propagator for SwarmOptions, computed from an island's results one by one. Each particle has a slot
+/// number. The position of a particle is the position of its newest result. The velocity of a particle is the step from
+/// its previous result (the first parent of the newest result) to its newest result. If a particle has moved on since a
+/// result was bred, this result counts for the best positions, but not for the particle's position.
 class SwarmState {
 public:
     explicit SwarmState(SwarmPlan plan);
@@ -26,12 +27,13 @@ public:
     }
 
     void take(const Individual& individual, bool born_here);
-    /// `in_training`: on the island. Moves one of the particles of which the fewest are in training.
+    /// Moves a particle with the fewest individuals in training. `in_training`: the individuals in training on the
+    /// island.
     [[nodiscard]] Offspring breed(const Stage& stage, const std::vector<const Individual*>& in_training,
                                   RandomStream& random) const;
 
     struct Particle {
-        Id now;  ///< the individual that it is at; 0: there is none yet
+        Id now;  ///< the individual at its position; 0: none yet
         UnitGenome position;
         UnitGenome velocity;
         UnitGenome best;
@@ -39,7 +41,7 @@ public:
         std::int64_t results = 0;
     };
     [[nodiscard]] const std::vector<Particle>& particles() const noexcept { return particles_; }
-    /// How many particles a swarm of so many workers has.
+    /// Returns the number of particles of a swarm for this many workers.
     [[nodiscard]] static std::size_t size(const SwarmOptions& options, std::int32_t workers);
 
 private:
@@ -47,7 +49,7 @@ private:
         double inertia = 0;
         double cognitive = 0;
         double social = 0;
-        double fastest = std::numeric_limits<double>::infinity();  ///< in ranges
+        double fastest = std::numeric_limits<double>::infinity();  ///< largest velocity, as a fraction of the range
     };
 
     [[nodiscard]] static Weights weights_of(const SwarmOptions& options);
@@ -60,7 +62,7 @@ private:
     std::vector<std::size_t> free_;
     Thresholds thresholds_;  ///< of all genes
     std::vector<Particle> particles_;
-    UnitGenome best_;  ///< of all
+    UnitGenome best_;  ///< the best position of all results
     Id best_id_;
     double best_loss_ = std::numeric_limits<double>::infinity();
 };

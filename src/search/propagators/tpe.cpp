@@ -14,16 +14,17 @@ namespace finch::search {
 namespace {
 
 constexpr std::size_t most_below = 25;
-constexpr int redraws = 20;            ///< of a genome that is known
-constexpr int candidate_redraws = 50;  ///< of a candidate that breaks a constraint
-constexpr int most_violations = 20;    ///< of constraints by all candidates, in one breeding
+constexpr int redraws = 20;            ///< of a genome that is already known
+constexpr int candidate_redraws = 50;  ///< of a candidate that violates a constraint
+constexpr int most_violations = 20;    ///< number of drawn genomes per breeding that may violate a constraint
 
 bool asks_alike(const Gene& a, const Gene& b) {
     return a.when == b.when && a.uses == b.uses;
 }
 
-/// The free genes of `space`, together where their conditions and uses are the same, after those that these name; where
-/// uses name each other, after those that their conditions name.
+/// Returns the free genes of `space` in groups with the same conditions and uses. A group comes after the genes to
+/// which its conditions and uses refer. If uses refer to each other in a cycle, a group only comes after the genes to
+/// which its conditions refer.
 std::vector<std::vector<std::size_t>> grouped(const Space& space) {
     std::vector<bool> is_placed(space.size());
     for (std::size_t i = 0; i < space.size(); ++i) {
@@ -66,7 +67,7 @@ public:
         offspring.breeding.budget_used = stage.budget_used;
         return offspring;
     }
-    std::size_t population() const noexcept override { return std::size_t{1} << 30U; }  // all of an island's
+    std::size_t population() const noexcept override { return std::size_t{1} << 30U; }  // all results of an island
     std::size_t first_points(std::int64_t /*evaluations*/) const noexcept override { return startup_; }
     bool looks_at_training() const noexcept override { return true; }
 
@@ -186,7 +187,7 @@ Genome TpeState::draw(const std::vector<Model>& models, std::span<const Constrai
                 genome[gene] = from_unit(space_.genes[gene], values[gene]);
             }
         };
-        // A constraint holds as long as a gene of it is missing.
+        // A constraint counts as satisfied as long as one of its genes is not yet drawn.
         const auto obeys = [&](const Constraint& constraint) { return constraint.holds(genome, known); };
         const auto is_allowed = [&] {
             place(point);

@@ -9,22 +9,23 @@
 
 namespace finch::search {
 
-/// All that TpeOptions keeps: the best and the newest results, folded from an island's results.
+/// The state of the propagator for TpeOptions: the best and the newest results of an island, added one by one.
 class TpeState {
 public:
     TpeState(const TpeOptions& options, Space space);
 
     void take(const Individual& individual, bool born_here);
-    /// `in_training`: on the island. It counts among the worse ones (the constant liar of Ginsbourger, Le Riche and
-    /// Carraro 2010, with the worst loss).
+    /// Breeds an individual. `in_training`: the individuals in training on the island. Individuals in training count
+    /// among the worse results (the constant liar of Ginsbourger, Le Riche and Carraro 2010, with the worst loss).
     [[nodiscard]] Offspring breed(const std::vector<const Individual*>& in_training,
                                   std::span<const Constraint> constraints, RandomStream& random) const;
 
-    /// Genes that are active together; those that decide whether they are stand in earlier groups.
+    /// Returns the groups of genes that are active together. Genes that decide whether a group is active are in earlier
+    /// groups.
     [[nodiscard]] const std::vector<std::vector<std::size_t>>& groups() const noexcept { return groups_; }
-    /// What the two densities of a group are made of.
+    /// The points from which the two densities of a group are estimated.
     struct Split {
-        std::vector<const UnitGenome*> below;  ///< the best, best first
+        std::vector<const UnitGenome*> below;  ///< the best results, best first
         std::vector<const UnitGenome*> above;
     };
     [[nodiscard]] Split split(std::size_t group) const;
@@ -43,19 +44,20 @@ private:
 
     [[nodiscard]] std::vector<Model> models(const std::vector<Seen>& in_training) const;
     [[nodiscard]] Seen seen(const Individual& individual) const;
-    /// Those in which a group is active, best first.
+    /// Returns the results in which a group is active, best first.
     [[nodiscard]] std::vector<std::size_t> ranking(std::size_t group) const;
-    /// Of the candidates that obey the constraints, gene group by gene group, where there are such.
+    /// Draws a genome, one group of genes after the other. Each group is selected among candidates that satisfy the
+    /// constraints, if there are any.
     [[nodiscard]] Genome draw(const std::vector<Model>& models, std::span<const Constraint> constraints,
                               RandomStream& random) const;
-    /// Leaves the newest and the best of each group.
+    /// Keeps only the newest results and the best results of each group.
     void forget();
 
     TpeOptions options_;
     Space space_;
     std::vector<std::vector<std::size_t>> groups_;
-    std::vector<std::size_t> active_;  ///< results, by group
-    std::vector<Seen> seen_;           ///< in their canonical order
+    std::vector<std::size_t> active_;  ///< number of results in which each group is active
+    std::vector<Seen> seen_;           ///< in canonical order
 };
 
 }  // namespace finch::search

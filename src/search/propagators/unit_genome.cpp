@@ -14,7 +14,8 @@ Genome values_at(const Space& space, const UnitGenome& point) {
     return genome;
 }
 
-/// `value` of a discrete gene moved by so many steps; a step is a fifth of the value for Scale::log, if that is more.
+/// Moves `value` of a discrete gene by `steps` steps. For an integer gene with Scale::log, a step is at least a fifth
+/// of the value.
 double moved_by(const Gene& gene, double value, double steps) {
     if (const auto* whole = std::get_if<IntGene>(&gene.kind)) {
         const double step = std::max(static_cast<double>(whole->step), whole->scale == Scale::log ? 0.2 * value : 0);
