@@ -13,11 +13,11 @@
 namespace finch::evaluate {
 namespace {
 
-/// Messages, signals and the clock are looked at this often. A device that runs ahead is asked for more at once, so
-/// that it has work while the other slots are served.
+/// The interval at which messages, signals and the clock are checked. An asynchronous device gets more steps per Order
+/// (seconds_ahead), so it stays busy while the leader serves the other slots.
 constexpr double seconds_between_polls = 0.005;
 constexpr double seconds_ahead = 0.02;
-constexpr double most_steps = 1000;  ///< of one Order
+constexpr double most_steps = 1000;  ///< per Order
 
 search::Outcome outcome_of(Status status) {
     switch (status) {
@@ -38,7 +38,8 @@ search::Outcome outcome_of(Status status) {
     return search::Outcome::failed;
 }
 
-/// Of a training whose loss is scaled: how many steps were skipped, and whether that is what it diverged by.
+/// For a training with loss scaling, logs the number of skipped steps, or records as the problem that gradients
+/// overflowed at every scale.
 void tell_loss_scale(search::Individual& individual, const train::Training& training) {
     const std::optional<backend::LossScale>& scale = training.loss_scale();
     if (!scale || scale->skipped == 0) {
@@ -140,7 +141,7 @@ void CnnEvaluator::start(search::Individual individual) {
         status = command_one(order);
     }
     if (status == Status::out_of_memory && !GroupEvaluator::idle()) {
-        waiting_ = std::move(individual);  // there will be room when one of them has ended
+        waiting_ = std::move(individual);  // there may be memory once another training has ended
         return;
     }
     if (status != Status::running) {
@@ -218,7 +219,8 @@ void CnnEvaluator::measure(std::uint32_t slot) {
         return;
     }
     const double now = seconds / static_cast<double>(steps);
-    // The first steps are slow, since plans and graphs are made: a faster one is believed at once.
+    // The first steps are slow because they create plans and graphs: a shorter time per step replaces the estimate
+    // immediately.
     running.seconds_per_step = running.seconds_per_step > 0 && now > running.seconds_per_step
                                    ? 0.8 * running.seconds_per_step + 0.2 * now
                                    : now;

@@ -1,4 +1,4 @@
-// What a worker keeps of its trainings in files, and finds there: snapshots, the best weights, those for children.
+// The files of a worker's trainings: snapshots, the best weights, and weights for children.
 #include "finch/base/clock.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
@@ -28,8 +28,8 @@ std::optional<store::ModelFile> CnnEvaluator::saved_training(const search::Indiv
     return file;
 }
 
-/// Before its record is written, so that a reader of the record finds the weights. Throws StorageError, and
-/// then there is no record either.
+/// Writes the weights before the individual's record, so that a reader of the record finds them. If the write fails,
+/// throws StorageError, and the record is not written either.
 void CnnEvaluator::keep_best(const search::Individual& individual, train::Training& training) {
     const search::Standing mine = search::standing(individual);
     const auto beats = [&mine](const std::optional<search::Standing>& other) {
@@ -47,7 +47,7 @@ void CnnEvaluator::keep_best(const search::Individual& individual, train::Traini
     file.classes = slots_.training_set().class_names;
     try {
         if (individual.is_repeat()) {
-            store::write_model(directory_.repeat(individual.id), file);  // any of them may be published
+            store::write_model(directory_.repeat(individual.id), file);  // any repeat may be published
         } else {
             store::write_model(directory_.worker_best(place_.worker), file);
             kept_ = mine;
@@ -70,7 +70,7 @@ void CnnEvaluator::keep_for_children(const search::Individual& individual, const
     }
 }
 
-/// Those of its parent, if they are kept and every tensor has the same shape; else none.
+/// Returns the weights of the parent if they are kept and every tensor has the same shape; else none.
 NamedArrays CnnEvaluator::inherited_weights(const search::Individual& individual) const {
     const search::Id parent = trained_parent(individual, known_population());
     try {
@@ -83,7 +83,8 @@ NamedArrays CnnEvaluator::inherited_weights(const search::Individual& individual
             return are_all ? std::move(*weights) : NamedArrays{};
         }
     } catch (const Error&) {
-        // Another shape; or no network at all, of which the start tells.
+        // A tensor has another shape than the parent's, or the network cannot exist. If the network cannot exist,
+        // start() reports the reason.
     }
     return {};
 }

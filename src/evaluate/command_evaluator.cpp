@@ -15,14 +15,14 @@
 namespace finch::evaluate {
 namespace {
 
-constexpr double seconds_between_looks = 0.05;   // of all ranks of a worker
+constexpr double seconds_between_looks = 0.05;   // for polls of all ranks of a worker
 constexpr double seconds_to_hear_of_a_stop = 2;  // Slurm signals programs and Finch at nearly the same time
-constexpr double seconds_for_other_ranks = 5;    // once one has failed
-constexpr double seconds_after_programs = 3;     // of a stop's time, for journals and the archive
+constexpr double seconds_for_other_ranks = 5;    // to end after one rank has failed
+constexpr double seconds_after_programs = 3;     // reserved within a stop's time for journals and the archive
 constexpr double seconds_of_last_grace = 1;
 constexpr double longest_grace = 120;
 
-/// What was reported, of which the last loss counts.
+/// Copies a program's reports to `individual`. The last reported loss is the result.
 void describe(search::Individual& individual, const ReportedCurve& curve) {
     individual.curve = curve.epochs();
     individual.metrics = curve.metrics();
@@ -71,7 +71,7 @@ void CommandEvaluator::begin(std::uint32_t slot, bool is_retry) {
     order.resumes = individual.id.restart() < individual.attempt.restart;
     if (order.resumes && !objective_.persistent) {
         running.curve.recall(programs_.file_of(individual.id, "reports"));
-        running.tell_at = running.began;  // of what an earlier start could not tell
+        running.tell_at = running.began;  // an earlier start may not have reported this progress
     }
     individual.epochs = running.curve.epochs().empty() ? 0 : running.curve.epochs().back().epoch;
     individual.started = individual.started > 0 ? individual.started : unix_seconds();
@@ -104,7 +104,7 @@ std::vector<search::Individual> CommandEvaluator::advance() {
         return done;
     }
     look();
-    const std::vector<Programs::Standing> standings = standings_;  // other Orders leave none
+    const std::vector<Programs::Standing> standings = standings_;  // other Orders clear standings_
     for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
         if (!running_[slot].used) {
             continue;
@@ -158,7 +158,7 @@ void CommandEvaluator::take_report(Running& running, const ReportLine& line) {
     }
 }
 
-/// What an evaluation that still runs has to be told.
+/// Ends a running evaluation if a rank failed, the time is up, or the evaluation is pruned.
 void CommandEvaluator::decide(std::uint32_t slot, const Programs::Standing& standing) {
     Running& running = running_[slot];
     const double seconds = steady_seconds() - running.began;
@@ -175,7 +175,7 @@ void CommandEvaluator::decide(std::uint32_t slot, const Programs::Standing& stan
     }
 }
 
-/// Warns if ranks wait for others that have ended, or if a persistent program says nothing.
+/// Warns if ranks still run after others have ended, or if a persistent program prints nothing.
 void CommandEvaluator::warn_of_waiting(std::uint32_t slot, const Programs::Standing& standing) {
     Running& running = running_[slot];
     if (standing.waits) {
@@ -191,8 +191,9 @@ void CommandEvaluator::end(std::uint32_t slot, EndReason why, double grace_secon
     command({.kind = Order::Kind::end, .slot = slot, .grace_seconds = grace_seconds});
 }
 
-/// Slurm signals all processes of a step, so a program that ends after a stop was requested is unfinished. A program
-/// that a signal ended is judged later, when it is clear that Finch itself was not asked to stop.
+/// True if a program may have ended because of a stop. Slurm signals all processes of a step, so a program that ends
+/// after a stop request is unfinished. If a signal ended the program, waits until it is clear that Finch itself was not
+/// asked to stop.
 bool CommandEvaluator::may_be_of_a_stop(std::uint32_t slot, const Programs::Standing& standing) {
     Running& running = running_[slot];
     if (cluster::stop_request() != StopRequest::none) {
@@ -205,7 +206,7 @@ bool CommandEvaluator::may_be_of_a_stop(std::uint32_t slot, const Programs::Stan
     return steady_seconds() - running.ended_at < seconds_to_hear_of_a_stop;
 }
 
-/// Throws StorageError if no program can run here, for no fault of any individual.
+/// If no program can run here, no individual is at fault, so the function throws StorageError.
 void CommandEvaluator::note_starts(std::uint32_t slot, const Programs::Standing& standing) {
     constexpr int most = 3;
     not_started_ = standing.fault == Programs::Fault::not_started ? not_started_ + 1 : 0;
@@ -218,8 +219,9 @@ void CommandEvaluator::note_starts(std::uint32_t slot, const Programs::Standing&
     }
 }
 
-/// Starts an evaluation once more if a port was taken, or a persistent program had ended before, unless something was
-/// reported; also if other ranks waited meanwhile.
+/// Starts an evaluation a second time if its port was in use or its persistent program had ended. There is no second
+/// start if the program has reported anything. A second start is possible even if Finch has ended the programs of other
+/// ranks.
 bool CommandEvaluator::begins_again(std::uint32_t slot, Programs::Fault fault) {
     Running& running = running_[slot];
     const bool said_nothing = running.reported_at == 0 && running.misreport.empty();
@@ -234,13 +236,13 @@ bool CommandEvaluator::begins_again(std::uint32_t slot, Programs::Fault fault) {
     return true;
 }
 
-/// What it took in this start, after its release.
+/// Adds the time and the energy of this start to `individual`. Called after the evaluation's release.
 void CommandEvaluator::add_time(search::Individual& individual, double began) const {
     individual.joules = (individual.training_seconds > 0 ? individual.joules : 0) + programs_.joules();
     individual.training_seconds += steady_seconds() - began;
 }
 
-/// Why it has failed; empty if it has not.
+/// Returns why an evaluation failed; empty if it did not.
 std::string CommandEvaluator::problem_of(const Running& running, bool failed) const {
     const bool is_mute = running.curve.epochs().empty();
     const bool may_have_missed = (is_mute || objective_.persistent) && !programs_.near_miss().empty();
@@ -257,7 +259,8 @@ std::string CommandEvaluator::problem_of(const Running& running, bool failed) co
         return fmt::format("it said what cannot be read: {}; valid is 'finch loss=0.31 epoch=3'{}", running.misreport,
                            errors);
     }
-    // A log may repeat a report that counts; one that does not count would leave an older loss as the result.
+    // A log may repeat a report that was counted. If a report behind other text was not counted, the individual fails,
+    // because its result would be an older loss.
     if (!running.behind_text.text.empty() && !running.curve.has(running.behind_text)) {
         return fmt::format(
             "it said what cannot be read: '{}' does not begin with 'finch '; valid is 'finch loss=0.31 "
@@ -272,7 +275,7 @@ std::string CommandEvaluator::problem_of(const Running& running, bool failed) co
                : "";
 }
 
-/// What a program has maybe not done to its end, or cannot do.
+/// Warns if a program may have ended too early or cannot be pruned.
 void CommandEvaluator::warn_of_end(const Running& running, const search::Individual& individual) {
     if (!objective_.persistent) {
         warnings_.has_ended(individual.id, individual.epochs, objective_.epochs);
@@ -282,12 +285,12 @@ void CommandEvaluator::warn_of_end(const Running& running, const search::Individ
     }
 }
 
-/// The individual with its outcome. Nothing if it begins once more.
+/// Returns the individual with its outcome. Returns nothing if the evaluation begins again.
 std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Programs::Fault fault) {
     const bool failed = fault != Programs::Fault::none;
     Running& running = running_[slot];
     warnings_.has_reported(running.individual.id, running.curve.epochs().size(), running.began, running.reported_at);
-    const bool is_mute = running.curve.epochs().empty();  // a late report would be the next individual's
+    const bool is_mute = running.curve.epochs().empty();  // a late report would count for the next individual
     command({.kind = Order::Kind::release, .slot = slot, .ends_programs = failed || is_mute});
     if (failed && begins_again(slot, fault)) {
         return std::nullopt;
@@ -313,12 +316,12 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Pr
     return individual;
 }
 
-/// Now and then, so that a start that is killed has made progress (search/attempts.hpp).
+/// True at intervals, so that progress is recorded even if this start is killed (search/attempts.hpp).
 bool CommandEvaluator::is_to_be_told(std::uint32_t slot) const {
     return steady_seconds() >= running_[slot].tell_at;
 }
 
-/// Where the number of epochs is not known, a number that grows with them.
+/// If the total number of epochs is not known, the progress is a number below 1 that grows with the epochs.
 void CommandEvaluator::describe_progress(std::uint32_t slot) {
     search::Individual& individual = running_[slot].individual;
     const auto epochs = static_cast<double>(individual.epochs);
@@ -344,7 +347,7 @@ double CommandEvaluator::stop_seconds() const {
     return idle() ? 0 : std::min(objective_.grace_seconds, longest_grace) + 2 * seconds_after_programs;
 }
 
-/// Hands the stop on, waits for programs to save, and ends those that do not.
+/// Forwards the stop to the programs, waits until they have saved, and ends the programs that have not saved in time.
 std::vector<search::Individual> CommandEvaluator::stop() {
     std::vector<search::Individual> saved;
     if (idle()) {

@@ -29,7 +29,7 @@ std::vector<std::string> names_of(const search::Space& space) {
     return names;
 }
 
-/// Whether `argument` is a file here, which an evaluation's own folder does not have.
+/// True if `argument` names a file in `here` that an evaluation's own folder does not contain.
 bool is_file_here(const std::string& argument, const config::CommandObjective& objective, const fs::path& here,
                   bool is_program) {
     const bool is_searched = is_program && argument.find('/') == std::string::npos;  // in PATH

@@ -5,9 +5,9 @@
 namespace finch::evaluate {
 namespace {
 
-constexpr double longest_wait = 0.005;    // s: leader, for its own programs; other leaders' messages wait for it
+constexpr double longest_wait = 0.005;    // s; other leaders' messages may wait this long
 constexpr double shortest_wait = 0.0005;  // s
-constexpr double share_of_wait = 0.001;   // of what an evaluation takes
+constexpr double share_of_wait = 0.001;   // of an evaluation's duration
 
 }  // namespace
 

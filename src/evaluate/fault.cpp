@@ -22,7 +22,8 @@ void delay_snapshot(int worker) {
 }
 
 void die_of(search::Id id) {
-    // Not cluster::Environment: to copy all variables takes longer than a free evaluation.
+    // This calls getenv() because cluster::Environment copies all variables, which takes longer than evaluating a
+    // function.
     const char* wanted = std::getenv("FINCH_TEST_POISON");
     const std::string_view text = wanted != nullptr ? wanted : "";
     const std::size_t colon = text.find(':');

@@ -12,7 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The individual whose folder or output file is `path`: RESTART.WORKER/SEQUENCE[.WHAT]. Nothing for other paths.
+/// Returns the individual that owns the folder or output file `path`: RESTART.WORKER/SEQUENCE[.WHAT]. Returns nothing
+/// for other paths.
 std::optional<search::Id> id_of_evaluation(const fs::path& path) {
     const std::string name = path.filename().string();
     try {
@@ -42,7 +43,7 @@ void remove_spare_evaluations(const store::RunDirectory& directory, const search
                               config::Keep keep) {
     std::error_code ignored;
     for (const fs::path& worker : list_folder(directory.evaluations())) {
-        if (!fs::is_directory(fs::symlink_status(worker, ignored))) {  // a program's own
+        if (!fs::is_directory(fs::symlink_status(worker, ignored))) {  // a program's own file
             continue;
         }
         for (const fs::path& path : list_folder(worker)) {
@@ -53,7 +54,7 @@ void remove_spare_evaluations(const store::RunDirectory& directory, const search
                 fs::remove_all(path, ignored);
             }
         }
-        fs::remove(worker, ignored);  // where it is empty
+        fs::remove(worker, ignored);  // only if it is empty
     }
 }
 

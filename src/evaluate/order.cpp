@@ -21,7 +21,7 @@ double sum(const comm::Group& group, double mine) {
     return std::accumulate(all.begin(), all.end(), 0.0);
 }
 
-// A snapshot may be in an Order's bytes: they are gone when it is obeyed.
+// An Order's bytes may contain a snapshot, so they are freed before the Order is obeyed.
 void send_order(const comm::Group& group, const Order& order) {
     Bytes bytes = encode(order);
     group.broadcast(bytes);

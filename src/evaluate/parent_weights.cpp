@@ -23,7 +23,7 @@ void ParentWeights::keep(const store::ModelFile& file) {
 }
 
 std::optional<NamedArrays> ParentWeights::find(search::Id parent) const {
-    std::vector<std::string> problems;  // whatever it is, the child can begin without
+    std::vector<std::string> problems;  // not reported: the child can train without these weights
     auto file = store::read_model(directory_.weights(parent), problems, OnDamage::leave);
     if (!file || file->run != run_ || file->individual.id != parent) {
         return std::nullopt;

@@ -11,7 +11,7 @@
 namespace finch::evaluate {
 namespace {
 
-/// By which Slurm and users give a process its devices.
+/// Variables with which Slurm and users assign devices to a process.
 constexpr std::array<std::string_view, 5> variables_of_devices{
     "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "GPU_DEVICE_ORDINAL"};
 
@@ -26,7 +26,7 @@ std::vector<std::string> split(const std::string& text) {
     return devices;
 }
 
-/// What the variables say; without CUDA_VISIBLE_DEVICES all CUDA devices of the node.
+/// Returns the devices that the variables name. Without CUDA_VISIBLE_DEVICES, returns all CUDA devices of the node.
 Devices visible_devices(const cluster::Environment& started) {
     Devices visible;
     for (const std::string_view name : variables_of_devices) {
@@ -46,8 +46,8 @@ Devices visible_devices(const cluster::Environment& started) {
     return visible;
 }
 
-/// HIP and OpenCL number the devices that ROCR_VISIBLE_DEVICES leaves, all of which are the worker's. HIP reads
-/// CUDA_VISIBLE_DEVICES as its own variable.
+/// Renumbers devices for HIP and OpenCL, which count only the devices in ROCR_VISIBLE_DEVICES. All devices in
+/// ROCR_VISIBLE_DEVICES belong to the worker. HIP also reads CUDA_VISIBLE_DEVICES.
 void number_anew_behind_rocr(Devices& devices) {
     if (!devices.contains("ROCR_VISIBLE_DEVICES")) {
         return;
@@ -70,7 +70,7 @@ bool is_part(const std::string& device) {
     return device.starts_with("MIG");
 }
 
-/// CUDA shows a process one MIG part at most.
+/// Returns how many devices one process sees: CUDA shows at most one MIG device.
 std::size_t seen_by_one(const std::vector<std::string>& devices) {
     return std::any_of(devices.begin(), devices.end(), is_part) ? 1 : devices.size();
 }

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t lines_of_problem = 10;
 constexpr std::size_t bytes_of_problem = 1500;
 
-/// What a terminal shows at last of a line: what is behind its last carriage return, without escape sequences.
+/// Returns the final text of a line on a terminal: the part after the last carriage return, without escape sequences.
 std::string shown(const std::string& line) {
     const std::size_t end = line.find_last_not_of("\r ") + 1;  // npos + 1 is 0
     const std::size_t begin = line.substr(0, end).rfind('\r') + 1;

@@ -4,22 +4,23 @@
 
 #include <string>
 
-/// What can be said of a program that has ended.
+/// Descriptions of the end of a program.
 namespace finch::evaluate {
 
-/// The last lines that a program wrote, as a terminal would show them in the end: without escape sequences, a progress
-/// bar in its last state.
+/// Returns the last lines that a program wrote, in their final form on a terminal: without escape sequences, and with
+/// only the last state of a progress bar.
 [[nodiscard]] std::string last_lines(const std::string& text);
 
 [[nodiscard]] std::string how_it_ended(const process::Ended& ended);
 
-/// Whether a program's output says that its port is in use.
+/// True if a program's output says that its port is in use.
 [[nodiscard]] bool is_port_taken(const std::string& said);
 
-/// The stop signal that ended the program or, as shells report it, the shell's child; 0 if none did.
+/// Returns the stop signal that ended the program or, if a shell reports it (exit code 128 + signal), the shell's
+/// child; 0 if none did.
 [[nodiscard]] int signal_of_stop(const process::Ended& ended);
 
-/// The first line of `errors` that looks like a report, in words; empty if there is none.
+/// Returns a message about the first line of `errors` that resembles a report; empty if there is none.
 [[nodiscard]] std::string near_miss_in(const std::string& errors);
 
 }  // namespace finch::evaluate

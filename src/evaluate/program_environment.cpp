@@ -23,8 +23,8 @@ bool begins_with(const std::string& name, Beginnings beginnings) {
                        [&](std::string_view beginning) { return name.starts_with(beginning); });
 }
 
-/// Whether `name` describes the launch of Finch's own ranks. What a user sets for Open MPI (OMPI_MCA_btl,
-/// OMPI_ALLOW_RUN_AS_ROOT) is inherited: a program may be an MPI program itself.
+/// True if `name` describes the launch of Finch's own ranks. Settings of users for Open MPI (OMPI_MCA_btl,
+/// OMPI_ALLOW_RUN_AS_ROOT) are inherited, because a program may itself be an MPI program.
 bool is_of_mpi_launch(const std::string& name) {
     static constexpr std::array<std::string_view, 4> of_users{"OMPI_MCA_", "PRTE_MCA_", "OMPI_ALLOW_RUN_AS_ROOT",
                                                               "PRTE_ALLOW_RUN_AS_ROOT"};
@@ -39,7 +39,7 @@ bool is_of_mpi_launch(const std::string& name) {
     return begins_with(name, of_mpirun) || (begins_with(name, launchers) && !begins_with(name, of_users));
 }
 
-/// Whether `name` describes Finch's own step or the nodes of other workers, or is an option that an inner srun would
+/// True if `name` describes Finch's own step or the nodes of other workers, or is an option that an inner srun would
 /// read.
 bool is_of_slurm_launch(const std::string& name) {
     static constexpr std::array<std::string_view, 37> beginnings{
@@ -64,8 +64,9 @@ bool is_of_slurm(const std::string& name) {
     return begins_with(name, beginnings) && name != "SLURM_CONF";
 }
 
-/// Of one individual's programs, as FINCH_RESUME: a program of another run may have started Finch. PET_ and
-/// JAX_COORDINATOR_ are torchrun's options and jax's address, which are each worker's own.
+/// True if `name` belongs to the programs of one individual, for example FINCH_RESUME. Finch inherits these variables
+/// if a program of another run started Finch. Variables that begin with PET_ (torchrun's options) or JAX_COORDINATOR_
+/// (jax's address) differ between workers.
 bool is_of_individual(const std::string& name) {
     static constexpr std::array<std::string_view, 4> beginnings{"FINCH_GENE_", "FINCH_TEST_", "PET_",
                                                                 "JAX_COORDINATOR_"};
@@ -74,8 +75,8 @@ bool is_of_individual(const std::string& name) {
     return begins_with(name, beginnings) || std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Collective over the worker. The address of rank 0's node: its host's name, or an IP address if that name cannot be
-/// resolved here or several nodes have it (`node` is another name then).
+/// Collective over the worker. Returns the address of rank 0's node: its host name. Returns an IP address if this node
+/// cannot resolve the name, or if several nodes have the same name (`node` then differs from the host name).
 std::string address_of_leader(const comm::Group& group, const std::string& node) {
     const std::string name = comm::broadcast(group.get(), group.is_leader() ? cluster::host_name() : "");
     const std::vector<cluster::NetworkPlace> mine = cluster::network_places();
@@ -125,7 +126,7 @@ Variables inherited_variables(const cluster::Environment& started, config::Slurm
     return inherited;
 }
 
-/// There is no agent of torchrun, so rank 0 holds the store itself: TORCHELASTIC_USE_AGENT_STORE is False.
+/// Without a torchrun agent, rank 0 holds the store itself: TORCHELASTIC_USE_AGENT_STORE is False.
 Variables torchrun_variables(const ProgramPlace& place) {
     const std::string rank = std::to_string(place.rank);
     const std::string size = std::to_string(place.size);
@@ -185,7 +186,8 @@ ProgramEnvironment::ProgramEnvironment(const comm::Group& group, const WorkerPla
     }
 }
 
-/// Without an address jax derives its port from SLURM_JOB_ID, so all workers of a job would share it.
+/// Sets an address for jax. Without this address, jax derives its port from SLURM_JOB_ID, and all workers of a job
+/// would share the port.
 std::vector<std::string> ProgramEnvironment::with(Variables more, std::int32_t port) const {
     more["MASTER_PORT"] = std::to_string(port);
     more["TORCHELASTIC_RUN_ID"] = more["FINCH_ID"];

@@ -17,7 +17,8 @@ std::string names_of(const Hosts& hosts) {
     return names;
 }
 
-/// "2(x3),1": of each host, `each` times its ranks, equal neighbours together.
+/// Returns `each` times the number of ranks of each host, as Slurm writes it: "2(x3),1" for three hosts with 2 and one
+/// with 1.
 std::string counts_of(const Hosts& hosts, long long each) {
     std::vector<std::string> texts;
     for (std::size_t first = 0, end = 0; first < hosts.size(); first = end) {
@@ -32,10 +33,10 @@ std::string counts_of(const Hosts& hosts, long long each) {
 
 }  // namespace
 
-/// Lightning wants SLURM_NTASKS_PER_NODE beside SLURM_NTASKS, ignite SLURM_JOB_NUM_NODES, jax SLURM_STEP_NODELIST, and
-/// Open MPI's mpirun takes SLURM_NODELIST and SLURM_TASKS_PER_NODE for its allocation: all nodes of the worker, also
-/// where its leader alone starts a program. A step inside of Finch's must share its CPUs and memory, or it is
-/// refused, or waits for ever.
+/// Lightning needs SLURM_NTASKS_PER_NODE in addition to SLURM_NTASKS, ignite needs SLURM_JOB_NUM_NODES, and jax needs
+/// SLURM_STEP_NODELIST. Open MPI's mpirun uses SLURM_NODELIST and SLURM_TASKS_PER_NODE as its allocation: all nodes of
+/// the worker, even if only the leader starts a program. A step inside Finch's step must share the CPUs and the memory
+/// of Finch's step (SLURM_OVERLAP, SLURM_MEM_PER_NODE). Slurm would refuse any other step or let it wait forever.
 Variables slurm_variables(const cluster::Environment& started, const WorkerPlaces& worker, const ProgramPlace& place,
                           const std::string& address, const ProgramDevices& devices) {
     if (!started.text("SLURM_JOB_ID")) {

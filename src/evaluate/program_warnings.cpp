@@ -7,10 +7,10 @@
 namespace finch::evaluate {
 namespace {
 
-constexpr double shortest_late = 1;            // s: what ends at once cannot be pruned anyway
-constexpr double share_of_late_reports = 0.1;  // of its time, at its end
+constexpr double shortest_late = 1;            // s; a shorter program cannot be pruned anyway
+constexpr double share_of_late_reports = 0.1;  // of a program's time, at its end
 
-/// FINCH_TEST_SILENCE: a test does not wait a minute.
+/// Returns how many seconds of waiting or silence lead to a warning. FINCH_TEST_SILENCE shortens the time in tests.
 double seconds_to_warn() {
     constexpr long long standard = 60;
     const auto seconds = cluster::Environment::of_this_process().number("FINCH_TEST_SILENCE");

@@ -23,7 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A new file, whatever a program has put there. Throws std::filesystem::filesystem_error.
+/// Writes a new file, and first removes any file or link that a program created at `path`. Throws
+/// std::filesystem::filesystem_error.
 void write_file(const fs::path& path, const std::string& text) {
     const FileDescriptor file = make_file(path);
     if (!file || !write_all(file.get(), std::as_bytes(std::span(text)))) {
@@ -31,7 +32,7 @@ void write_file(const fs::path& path, const std::string& text) {
     }
 }
 
-/// Whether the file system, rather than what a program has put there, is to blame.
+/// True if the error `code` comes from the file system and not from files that a program created.
 bool is_of_storage(int code) {
     return is_storage_failure(code) || code == EROFS || code == EPERM;
 }
@@ -87,7 +88,8 @@ process::Program Programs::program_of(const Order& order, const search::Individu
             .output_bytes = static_cast<std::size_t>(objective_.output_bytes)};
 }
 
-/// What goes wrong here is the evaluation's end: all ranks hear of it when they look.
+/// A failure in this function ends the evaluation. All ranks learn about the failure when they obey the next `advance`
+/// Order.
 void Programs::start(const Order& order) {
     Slot& slot = slots_.at(order.slot);
     const search::Individual& individual = order.individual;
@@ -108,7 +110,7 @@ void Programs::start(const Order& order) {
         fail(slot, error.what(), is_of_storage(error.code().value()) ? Fault::storage : Fault::failed);
     }
     if (!objective_.files.empty() || line_.uses_hostfile()) {
-        static_cast<void>(group_.maximum(0));  // the leader has written what the others' programs read
+        static_cast<void>(group_.maximum(0));  // wait for the files of the leader, which the programs of all ranks read
     }
     if (slot.runs) {
         start_child(slot, order, individual, paths);
@@ -122,7 +124,7 @@ void Programs::start_child(Slot& slot, const Order& order, const search::Individ
             slot.child.reset();
             slot.child.emplace(launcher_.start(program_of(order, individual, paths)));
         } else {
-            static_cast<void>(slot.child->take_lines());  // said after it was done
+            static_cast<void>(slot.child->take_lines());  // discard lines printed after 'finch done'
         }
         slot.child->write(line_.json(individual, paths));
         if (!objective_.persistent && !objective_.interactive) {
@@ -165,12 +167,12 @@ void Programs::take_line(Slot& slot, ReportLine line) const {
     }
 }
 
-/// Takes what the program said, and how it ended.
+/// Reads the lines that the program printed, and checks whether the program has ended.
 void Programs::look(Slot& slot) const {
     if (!slot.runs) {
         return;
     }
-    const std::optional<process::Ended> ended = slot.child->ended();  // before its last lines are taken
+    const std::optional<process::Ended> ended = slot.child->ended();  // before take_lines(), so that no line is lost
     const std::vector<std::string> lines = slot.child->take_lines();
     slot.heard = lines.empty() ? slot.heard : steady_seconds();
     for (const std::string& text : lines) {
@@ -192,7 +194,8 @@ void Programs::judge(Slot& slot, const process::Ended& ended) const {
         slot.near_miss = near_miss_in(errors);
     }
     const bool is_good = ended.code == 0 && ended.signal == 0 && ended.problem.empty();
-    // A helper that it leaves behind is no training: those report.
+    // Processes that outlive the program are a fault only if the program has not reported all epochs: they may be the
+    // training. Otherwise the processes are only helpers.
     const bool is_cut_off =
         ended.cut_off > 0 && group_.is_leader() && slot.epochs < static_cast<double>(objective_.epochs);
     if (is_good && !is_cut_off && !objective_.persistent) {
@@ -211,18 +214,18 @@ void Programs::judge(Slot& slot, const process::Ended& ended) const {
          : port_is_taken ? Fault::port_taken
                          : Fault::failed);
     if (slot.was_told && !port_is_taken) {
-        slot.problem.clear();  // no fault of its own
+        slot.problem.clear();  // Finch ended it: no fault of the program
     }
 }
 
-/// The n-th answer goes to the n-th question, so that all ranks do the same after it.
+/// Gives the n-th answer to the n-th question, so that all ranks of a program continue or stop at the same question.
 void Programs::answer(Slot& slot, const Order::Answers& answers) {
     for (; slot.runs && slot.answered < std::min(slot.questions, answers.decided); ++slot.answered) {
         slot.child->write(slot.answered < answers.stop_from ? "go on\n" : "stop\n");
     }
 }
 
-/// What the program wrote stays beside its folder.
+/// Writes the program's output to files next to the evaluation's folder.
 void Programs::keep_output(const Slot& slot) const {
     if (objective_.persistent || objective_.keep == config::Keep::none) {
         return;
@@ -255,10 +258,11 @@ void Programs::remove_files(search::Id id) const {
             fs::remove(file_of(id, fmt::format("{}-{}", what, rank)), failed);
         }
     }
-    fs::remove(folder_of(id).parent_path(), failed);  // once it is empty
+    fs::remove(folder_of(id).parent_path(), failed);  // only if it is empty
 }
 
-/// An evaluation counts on all ranks, also if only the leader starts a program: the program may use all their cores.
+/// Counts the energy of an evaluation on all ranks, even if only the leader starts a program: the program may use the
+/// cores of all ranks.
 void Programs::count_energy(std::uint32_t number) {
     if (slots_.at(number).is_evaluated) {
         energy_.set_worked(number, steady_seconds() - slots_.at(number).began);
@@ -280,7 +284,7 @@ void Programs::release(std::uint32_t number, bool ends_program) {
     slot.reports.clear();
 }
 
-/// The problem is that of the rank that failed first: the others may have failed because it was gone.
+/// Reports the error text of the rank that failed first: the other ranks may have failed because of that failure.
 void Programs::gather_ends(const Slot& slot) {
     problem_.clear();
     near_miss_.clear();
@@ -310,7 +314,7 @@ std::vector<Programs::Standing> Programs::look(const std::vector<Order::Answers>
         const auto ends = group_.maximum({static_cast<std::int64_t>(slot.signal != 0), std::int64_t{has_ended}});
         standings.push_back({all[0] != 0, static_cast<Fault>(all[1]), ends[0] != 0, ends[1] != 0});
     }
-    static_cast<void>(agree(group_, Status::running));  // also on a stop that was asked of any rank
+    static_cast<void>(agree(group_, Status::running));  // tells all ranks about a stop request on any rank
     return standings;
 }
 

@@ -33,7 +33,8 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
-/// As C and Python write numbers: also nan, inf, Infinity and a sign; too large is infinite, too small 0.
+/// Parses a number as C and Python write it, including nan, inf, Infinity and a sign. Too large numbers become
+/// infinite, and too small numbers become 0. Rejects hexadecimal numbers.
 std::optional<double> number_in(std::string_view text) {
     const std::string word(text);
     const bool is_hexadecimal = word.find_first_of("xX(") != std::string::npos;
@@ -42,7 +43,7 @@ std::optional<double> number_in(std::string_view text) {
     return word.empty() || is_hexadecimal || end != word.c_str() + word.size() ? std::nullopt : std::optional(value);
 }
 
-/// A line with "finch" and, behind it, "loss" or "done".
+/// Returns a near miss for a line that contains "finch" and later "loss" or "done".
 std::optional<ReportLine> near_miss(std::string_view line) {
     std::string text(line);
     std::transform(text.begin(), text.end(), text.begin(),
@@ -59,7 +60,7 @@ ReportLine problem(const std::string& what) {
     return {.kind = ReportLine::Kind::problem, .problem = what};
 }
 
-/// A name as it is recorded: one word, so that it can be kept as one.
+/// Returns a name as it is recorded: as one word, so that a kept report can be read again.
 std::string one_word(std::string_view name) {
     std::string word = printable(name);
     std::replace_if(
@@ -75,8 +76,8 @@ std::string no_number(std::string_view name, std::string_view text) {
     return fmt::format("'{}={}' is no number", name, printable(text.substr(0, longest_name)));
 }
 
-/// Adds NAME with its number, in place of an earlier one of the name. A name that is too long, or comes after too many
-/// others, is left out, but for what the learning curve needs.
+/// Adds a name with its number, or replaces the earlier number of the same name. Ignores names that are too long. After
+/// `most_values` names, ignores further names unless they belong to the learning curve.
 void add(ReportLine& line, std::string_view name, double value) {
     const std::string known = one_word(name);
     if (known.empty() || known.size() > longest_name) {
@@ -111,8 +112,8 @@ ReportLine read_words(std::string_view rest) {
     return line;
 }
 
-/// Adds the numbers of an object's own members to a report; everything else in it is left out, but for what the
-/// learning curve needs.
+/// A JSON handler that adds the numbers of the top-level members to a report. The handler ignores all other members. A
+/// member of the learning curve that is not a number ends the parsing.
 class ObjectReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, ObjectReader> {
 public:
     explicit ObjectReader(ReportLine& line) : line_(line) {}
@@ -132,7 +133,8 @@ public:
     }
     bool Null() { return other("null"); }
     bool Bool(bool is_true) { return other(is_true ? "true" : "false"); }
-    /// As text: RapidJSON 1.1 makes 7e246 of a zero with 49 decimals, and 0e308 no zero.
+    /// Numbers are parsed as text: RapidJSON 1.1 reads a zero with 49 decimals as 7e246, and does not read 0e308 as
+    /// zero.
     bool RawNumber(const char* text, rapidjson::SizeType size, bool /*copy*/) {
         if (depth_ == 1) {
             add(line_, name_, number_in({text, size}).value());
@@ -140,7 +142,7 @@ public:
         return true;
     }
 
-    /// What of the learning curve is no number, where the reading ended for that.
+    /// Returns an error text if parsing ended because a member of the learning curve was not a number; else empty.
     [[nodiscard]] const std::string& wrong() const { return wrong_; }
 
 private:
@@ -163,7 +165,7 @@ bool is_of_number(char letter) {
     return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '+' || letter == '-' || letter == '.';
 }
 
-/// A number that JSON does not have (nan, -inf, 1e999) as RapidJSON reads it; any other word as it is.
+/// Converts a number that JSON does not have (nan, -inf, 1e999) to RapidJSON's notation. Returns other words unchanged.
 std::string readable_number(const std::string& word) {
     const auto value = number_in(word);
     if (!value || std::isfinite(*value)) {
@@ -172,7 +174,7 @@ std::string readable_number(const std::string& word) {
     return std::isnan(*value) ? "NaN" : *value > 0 ? "Infinity" : "-Infinity";
 }
 
-/// The `\uXXXX` at `at` as a number; -1 if there is none.
+/// Returns the value of the `\uXXXX` at `at`; -1 if there is none.
 int code_unit(std::string_view text, std::size_t at) {
     constexpr std::size_t size = 6;
     const std::string digits(text.substr(std::min(at + 2, text.size()), size - 2));
@@ -181,7 +183,8 @@ int code_unit(std::string_view text, std::size_t at) {
     return is_one ? static_cast<int>(std::strtol(digits.c_str(), nullptr, 16)) : -1;
 }
 
-/// The escape sequence at `at` of a text of JSON; half a surrogate pair becomes U+FFFD. Moves `at` behind it.
+/// Returns the escape sequence at `at` of a JSON string. Replaces half a surrogate pair by U+FFFD. Moves `at` behind
+/// the sequence.
 std::string readable_escape(std::string_view text, std::size_t& at) {
     const auto is_half = [&](std::size_t where, int first) {
         const int unit = code_unit(text, where);
@@ -194,8 +197,8 @@ std::string readable_escape(std::string_view text, std::size_t& at) {
     return is_lone ? "\\uFFFD" : std::string(escape);
 }
 
-/// What programs write for JSON, as RapidJSON reads it: other languages' words for what is no finite number, texts
-/// with half a surrogate pair.
+/// Converts JSON that programs write to JSON that RapidJSON reads. Replaces other languages' words for NaN and
+/// infinity, and half surrogate pairs in strings.
 std::string readable_json(std::string_view text) {
     std::string readable;
     bool in_text = false;
@@ -249,7 +252,7 @@ std::string without_escapes(const std::string& line) {
         } else if (kind == ']') {  // a text that ends with a bell or ESC and a backslash
             const std::size_t end = line.find_first_of("\a\x1b", begin + 2);
             last = end == std::string::npos ? line.size() : line[end] == escape ? end + 1 : end;
-        } else if (kind == '(' || kind == ')') {  // a set of characters
+        } else if (kind == '(' || kind == ')') {  // selects a character set
             last = begin + 2;
         }
         at = last + 1;
@@ -286,7 +289,8 @@ std::optional<ReportLine> read_line(std::string_view line) {
     return first.find('=') == std::string_view::npos ? near_miss(line) : std::optional(read_words(rest));
 }
 
-/// The values of a report that stands behind other text, a progress bar or a log's prefix; empty if there is none.
+/// Returns the values of a report that follows other text on its line (a progress bar, a log's prefix); empty if there
+/// is none.
 std::vector<std::pair<std::string, double>> values_behind_text(std::string_view line) {
     const std::size_t begin = line.rfind(prefix);
     const auto read = begin == std::string_view::npos ? std::nullopt : read_line(line.substr(begin));

@@ -83,7 +83,7 @@ void ReportedCurve::recall(const std::filesystem::path& path) {
     for (std::string text; std::getline(file, text);) {
         const auto line = read_report_line(text);
         const bool is_whole = line && line->kind == ReportLine::Kind::report && line->value("epoch") &&
-                              line->value("seconds");  // the last one may be torn
+                              line->value("seconds");  // the last line may be incomplete
         if (is_whole) {
             static_cast<void>(add(*line));
         }

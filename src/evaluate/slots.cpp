@@ -16,7 +16,8 @@
 namespace finch::evaluate {
 namespace {
 
-/// What escapes while an Order is obeyed ends the process: the next start then counts it against those in training.
+/// Records a fault of this process if an exception escapes from obey(). The exception ends the process, and the next
+/// start counts the crash against the individuals in training.
 class RecordFaultOnUnwind {
 public:
     RecordFaultOnUnwind() = default;
@@ -69,7 +70,8 @@ Slots::Slots(const config::Config& config, const data::Datasets& datasets, backe
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
         streams_.push_back(device.new_stream());
     }
-    // Several slots on one communicator of several ranks are the CPU's alone, whose Orders fix the order of the sums.
+    // Several slots share a communicator of several ranks only on CPUs. On CPUs, the sequence of Orders fixes the order
+    // of the sums.
     all_reduce_ = comm::make_all_reduce(communicator, group, *streams_.front(), config.workers.timeout_seconds);
 }
 
@@ -88,7 +90,7 @@ std::vector<Status> Slots::obey(const Order& order) {
             const backend::LapScope scope(profile_, backend::Activity::snapshot);
             snapshot_ = slots_.at(order.slot)->snapshot();
             if (!group_.is_leader()) {
-                snapshot_.clear();  // the leader writes it
+                snapshot_.clear();  // only the leader writes it
             }
             sum_energy(order.slot);
             return {Status::running};
@@ -115,7 +117,7 @@ std::vector<Status> Slots::obey(const Order& order) {
     return answers;
 }
 
-/// What `work` says on this rank, or how it failed and in which words.
+/// Returns the status of `work` on this rank. If `work` throws, returns the kind of failure and the error text.
 template <class Work>
 std::pair<Status, std::string> Slots::attempt(Work&& work) const {
     try {
@@ -131,8 +133,8 @@ std::pair<Status, std::string> Slots::attempt(Work&& work) const {
     }
 }
 
-/// A loss that is not finite, or a failure, is met on one rank first: all hear of it here. The training has run the
-/// collectives of all its steps by then, so no rank waits for one that failed.
+/// All ranks agree on the status in this function, because a failure or a loss that is not finite may occur on one rank
+/// only. The training has already run the collectives of all its steps, so no rank waits for a failed rank.
 Status Slots::advance(const Order::Steps& steps) {
     const std::uint32_t slot = steps.slot;
     if (!group_.is_leader()) {
@@ -151,22 +153,22 @@ Status Slots::advance(const Order::Steps& steps) {
         sum_energy(slot);
     }
     if (all >= Status::out_of_memory) {
-        // On every rank: a peer may wait on its device for sums that the one that failed never began.
+        // check_health() runs on every rank: the device of a peer may wait for sums that the failed rank never started.
         check_health(slot);
     }
     return all;
 }
 
-/// Collective over the worker. The leader's time counts on all ranks: one that waits for the others, or for its
-/// leader's Order, is used by the training too.
+/// Collective over the worker. Counts the leader's training time on all ranks, because a training also occupies ranks
+/// that wait for others or for an Order.
 void Slots::sum_energy(std::uint32_t slot) {
     const std::array mine{slots_.at(slot)->step_seconds()};
     energy_.set_worked(slot, group_.gather(mine).front());
     joules_ = sum(group_, energy_.joules(slot));
 }
 
-/// Throws where a failure was not the individual's own: a device or a communicator that failed would fail all that
-/// follow too, and use the whole budget up.
+/// Throws if the device or the communicator failed. Without this check, all following individuals would fail too and
+/// use up the whole budget.
 void Slots::check_health(std::uint32_t slot) {
     all_reduce_->synchronize();
     streams_.at(slot)->synchronize();
@@ -180,7 +182,7 @@ std::int64_t Slots::largest_snapshot() const {
     return largest;
 }
 
-/// Allocates everything, then answers: a follower that has no memory is heard, and all give the slot up together.
+/// Allocates all memory before the ranks agree: if a follower has no memory, all ranks release the slot together.
 Status Slots::start(const Order& order) {
     const auto [mine, text] = attempt([&] {
         slots_.at(order.slot) = std::make_unique<train::Training>(

@@ -15,19 +15,19 @@
 
 namespace finch::evaluate {
 
-/// Trains networks, data-parallel over the worker's ranks. Leader only.
+/// An evaluator that trains networks, data-parallel over the worker's ranks. Leader only.
 class CnnEvaluator : public GroupEvaluator {
 public:
     struct Place {
         int worker = 0;
         int threads = 1;
         std::string node;
-        std::uint64_t run = 0;  ///< the run's number: files of another are not used
+        std::uint64_t run = 0;  ///< the run's number; files of other runs are ignored
     };
 
-    /// `best_known`: the best individual that this leader knows of, if any; weights are kept on disk only where they
-    /// beat it. As it knows what it has told itself, the best of all is always kept by the worker that trained it.
-    /// Those of repeats are always kept.
+    /// `best_known` returns the best individual that this leader knows, if any. The leader writes an individual's
+    /// weights to disk only if the individual is better than `best_known`. A leader knows its own results, so the
+    /// worker that trained the run's best individual always keeps its weights. The weights of repeats are always kept.
     CnnEvaluator(const config::Config& config, Slots& slots, const comm::Group& group, store::RunDirectory directory,
                  Place place, std::string device, std::function<std::optional<search::Standing>()> best_known);
 
@@ -42,9 +42,10 @@ public:
     [[nodiscard]] double checkpoint_seconds() const override { return checkpoint_seconds_; }
     [[nodiscard]] bool next_may_be_long() const override;
 
-    /// The shape and number of classes of the data, for can_exist().
+    /// Sets the shape of a sample and the number of classes; can_exist() needs both.
     void set_sample_shape(nn::SampleShape sample, std::int64_t classes);
-    /// The leader's population, with which search.pruning compares. Without it nothing is pruned.
+    /// Sets the function that returns the leader's population. search.pruning compares trainings with individuals of
+    /// this population; without a population, nothing is pruned.
     void set_population(std::function<const search::Population&()> population) { population_ = std::move(population); }
 
 private:
@@ -57,14 +58,14 @@ private:
         double joules_before = 0;     ///< in earlier starts
     };
 
-    /// A leader that reads or writes a training's files is not taken for dead within this time.
+    /// Seconds that the followers wait for a leader that reads or writes a training's files.
     static constexpr double seconds_of_files = 600;
 
     using GroupEvaluator::evaluation;
     [[nodiscard]] std::uint32_t slots() const override { return static_cast<std::uint32_t>(running_.size()); }
     [[nodiscard]] const Evaluation& evaluation(std::uint32_t slot) const override { return running_[slot]; }
     void obey(const Order& order) override { status_ = slots_.obey(order).front(); }
-    /// Commands an Order of a single slot; returns its status.
+    /// Sends an Order for one slot to the group, obeys it, and returns the status.
     Status command_one(const Order& order);
     [[nodiscard]] std::optional<store::ModelFile> saved_training(const search::Individual& individual) const;
     void set_pruner(std::uint32_t slot);
@@ -72,7 +73,7 @@ private:
     void describe(search::Individual& individual, train::Training& training, search::Outcome outcome) const;
     void keep_best(const search::Individual& individual, train::Training& training);
     void keep_for_children(const search::Individual& individual, const train::Training& training);
-    /// Null: there is none.
+    /// Returns the leader's population; null if set_population() was not called.
     [[nodiscard]] const search::Population* known_population() const { return population_ ? &population_() : nullptr; }
     [[nodiscard]] NamedArrays inherited_weights(const search::Individual& individual) const;
     [[nodiscard]] std::uint32_t steps_wanted(const Running& running) const;
@@ -86,16 +87,17 @@ private:
     std::function<std::optional<search::Standing>()> best_known_;
     std::function<const search::Population&()> population_;
     ParentWeights parent_weights_;
-    std::optional<search::Standing> kept_;  ///< whose weights this start has kept; its result may not be recorded yet
+    std::optional<search::Standing> kept_;  ///< best individual with weights kept in this start; maybe not recorded yet
     nn::SampleShape sample_;
     std::int64_t classes_ = 0;
     std::vector<Running> running_;
-    std::vector<search::Individual> failed_;  ///< could not be started; advance() returns them
-    /// Found no memory beside the others: starts when one of them has ended.
+    std::vector<search::Individual> failed_;  ///< individuals that could not start; advance() returns them
+    /// An individual that ran out of memory while others trained. The individual starts once another training has
+    /// ended.
     std::optional<search::Individual> waiting_;
-    bool has_room_ = false;  ///< a slot was given up since the last try
+    bool has_room_ = false;  ///< a slot was released since the last attempt to start `waiting_`
     double checkpoint_seconds_ = 0;
-    Status status_ = Status::running;  ///< after the last Order
+    Status status_ = Status::running;  ///< of the last Order
 };
 
 }  // namespace finch::evaluate

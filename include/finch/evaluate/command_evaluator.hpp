@@ -15,12 +15,13 @@
 
 namespace finch::evaluate {
 
-/// How long a leader waits for its own programs before it looks for other leaders' messages: a thousandth of what an
-/// evaluation takes, which is as long as the last one or as the youngest that runs has taken, whichever is more;
-/// between 0.5 and 5 ms. All in seconds.
+/// Returns the seconds that a leader waits for its own programs before it polls the messages of other leaders. The wait
+/// is a thousandth of the larger argument: the duration of the last evaluation, or the time since the newest running
+/// evaluation started. The result is between 0.5 and 5 ms. All arguments are in seconds.
 [[nodiscard]] double wait_for_programs(double last_evaluation, double youngest_running);
 
-/// Evaluates individuals with programs (docs/programs.md), one on each rank of the worker. Leader only.
+/// An evaluator that runs programs (docs/programs.md), one on each rank of the worker or on its leader only. Leader
+/// only.
 class CommandEvaluator : public GroupEvaluator {
 public:
     /// `seconds_left`: the time left to finish a requested stop; 0 if none was requested.
@@ -30,29 +31,29 @@ public:
     void start(search::Individual individual) override;
     [[nodiscard]] std::vector<search::Individual> advance() override;
     void finished(const search::Individual& individual) override;
-    /// Programs save by themselves.
+    /// Does nothing: programs write their own checkpoints.
     [[nodiscard]] std::vector<search::Individual> checkpoint() override { return {}; }
     [[nodiscard]] std::vector<search::Individual> stop() override;
     [[nodiscard]] double stop_seconds() const override;
     [[nodiscard]] double checkpoint_seconds() const override { return objective_.grace_seconds; }
 
 private:
-    /// Why a program is being ended.
+    /// The reason for ending a program.
     enum class EndReason { none, failed_elsewhere, pruned, timed_out };
     struct Running : Evaluation {
-        bool is_retry = false;  ///< it began once more
+        bool is_retry = false;  ///< the evaluation was started a second time
         std::int32_t port = 0;  ///< MASTER_PORT
         EndReason end_reason = EndReason::none;
         ReportedCurve curve{};
-        std::string misreport{};   ///< what could not be read
-        ReportLine behind_text{};  ///< the last report that came behind other text, after one that counts
-        double reported_at = 0;    ///< steady seconds of the first report; 0: none came
+        std::string misreport{};   ///< the first report that could not be read
+        ReportLine behind_text{};  ///< last report behind other text on its line, after a valid report
+        double reported_at = 0;    ///< steady seconds of the first report; 0: none yet
         Order::Answers answers{};
         bool is_pruned = false;
         double began = 0;        ///< steady seconds, in this start
-        double ended_at = 0;     ///< steady seconds: ended by a signal from elsewhere, maybe that of a stop; 0: not
-        double waits_since = 0;  ///< steady seconds since when a rank has ended and others run; 0: not so
-        double tell_at = 0;      ///< steady seconds: its progress, next
+        double ended_at = 0;     ///< steady seconds: a signal from outside, maybe of a stop, ended it; 0: none
+        double waits_since = 0;  ///< steady seconds: a rank had ended while others still ran; 0: none
+        double tell_at = 0;      ///< steady seconds: next report of its progress
     };
 
     using GroupEvaluator::evaluation;
@@ -63,7 +64,7 @@ private:
     void describe_progress(std::uint32_t slot) override;
     void begin(std::uint32_t slot, bool is_retry);
     void look();
-    /// Seconds since the start of the newest running evaluation; 0 if none runs.
+    /// Returns the seconds since the start of the newest running evaluation; 0 if none runs.
     [[nodiscard]] double youngest() const;
     void take_reports(std::uint32_t slot);
     void take_report(Running& running, const ReportLine& line);
@@ -85,10 +86,10 @@ private:
     std::function<double()> seconds_left_;
     std::vector<Running> running_;
     std::vector<Programs::Standing> standings_;                      ///< by slot, after look()
-    std::optional<search::Standing> kept_;                           ///< whose folder is kept as the best
+    std::optional<search::Standing> kept_;                           ///< individual with the folder kept as the best
     double last_look_ = 0;                                           ///< steady seconds
-    double last_seconds_ = std::numeric_limits<double>::infinity();  ///< that the evaluation which ended last took
-    int not_started_ = 0;                                            ///< programs, in a row
+    double last_seconds_ = std::numeric_limits<double>::infinity();  ///< duration of the evaluation that ended last
+    int not_started_ = 0;                                            ///< programs that could not be started, in a row
     ProgramWarnings warnings_;
 };
 

@@ -11,19 +11,20 @@
 
 namespace finch::evaluate {
 
-/// Contents of templates, by their names in an evaluation's folder.
+/// The texts of template files. The key is the name of the rendered file in an evaluation's folder.
 using TemplateTexts = std::map<std::string, std::string>;
 
-/// Reads the templates that `objective` names. Throws ConfigError if one cannot be read.
+/// Reads the templates that `objective` names. Throws ConfigError if a template cannot be read.
 [[nodiscard]] TemplateTexts read_templates(const config::CommandObjective& objective);
-/// A text that distinguishes sets of templates; empty for none.
+/// Returns a text that differs for different sets of templates; empty without templates.
 [[nodiscard]] std::string fingerprint(const TemplateTexts& texts);
 
-/// The inputs of a program: arguments, variables, a line, files.
+/// The inputs of a program: arguments, environment variables, a line of JSON, and files.
 class CommandLine {
 public:
-    /// Arguments without a name in them that are files here stay these files, though programs run elsewhere: `here`,
-    /// the folder in which Finch was started. Throws ConfigError if a name is no gene's.
+    /// `here`: the folder in which Finch was started. An argument without placeholders that names a file in `here`
+    /// becomes the path of that file, because programs run in other folders. Throws ConfigError if a placeholder names
+    /// neither a gene nor a predefined value.
     CommandLine(const config::CommandObjective& objective, const search::Space& space, std::uint64_t seed,
                 const TemplateTexts& texts, std::filesystem::path here);
 
@@ -31,33 +32,34 @@ public:
         std::filesystem::path run;
         std::filesystem::path folder;
         bool resumes = false;
-        std::string hosts{};  ///< of the worker
+        std::string hosts{};  ///< the worker's nodes: "n1,n2"
         std::filesystem::path hostfile{};
         [[nodiscard]] std::filesystem::path checkpoints() const { return folder / config::checkpoints_folder; }
     };
     [[nodiscard]] std::vector<std::string> arguments(const search::Individual& individual, const Paths& paths) const;
-    /// FINCH_GENE_NAME for every active gene, FINCH_ID, FINCH_SEED, FINCH_RUN, FINCH_FOLDER, FINCH_CHECKPOINT_DIR and,
-    /// where it resumes, FINCH_RESUME=1.
+    /// Returns FINCH_GENE_NAME for every active gene, FINCH_ID, FINCH_SEED, FINCH_RUN, FINCH_FOLDER and
+    /// FINCH_CHECKPOINT_DIR. Adds FINCH_RESUME=1 if the individual resumes.
     [[nodiscard]] std::map<std::string, std::string> variables(const search::Individual& individual,
                                                                const Paths& paths) const;
-    /// The same as one JSON object and a line's end: {"id": "0.1.2", "seed": 5, "genes": {"lr": 0.1}, …}.
+    /// Returns the inputs of the individual as one line of JSON: {"id": "0.1.2", "seed": 5, "genes": {"lr": 0.1}, …}.
     [[nodiscard]] std::string json(const search::Individual& individual, const Paths& paths) const;
-    /// The files of an evaluation's folder, rendered.
+    /// Returns the rendered templates. The keys are the names of files in the evaluation's folder.
     [[nodiscard]] std::map<std::string, std::string> files(const search::Individual& individual,
                                                            const Paths& paths) const;
-    /// Whether the command or a template names {hostfile}.
+    /// True if the command or a template contains {hostfile}.
     [[nodiscard]] bool uses_hostfile() const;
-    /// An argument that stays a file of the folder in which Finch was started.
+    /// An argument that was replaced by the path of a file in the folder where Finch was started.
     struct SharedFile {
         std::string argument;
         std::filesystem::path file;
-        /// Neither the program nor executable nor, by its ending, a script or settings, and writable.
+        /// True if the file is writable and is not the program, not executable, and not a script or settings file by
+        /// its extension.
         bool may_be_written = false;
     };
     [[nodiscard]] const std::vector<SharedFile>& shared_files() const noexcept { return shared_files_; }
-    /// A word that only a shell understands, if none is; empty if there is none.
+    /// Returns a word of the command that only a shell understands; empty if there is none or a shell runs the command.
     [[nodiscard]] std::string shell_word() const;
-    /// The program that is started; empty if a shell is.
+    /// Returns the program to start; empty if a shell runs the command or if the program's name contains a placeholder.
     [[nodiscard]] std::string program() const;
 
 private:
@@ -68,16 +70,17 @@ private:
     const search::Space& space_;
     std::uint64_t seed_;
     std::filesystem::path here_;
-    std::vector<config::Template> arguments_;  ///< of a shell: its one command
+    std::vector<config::Template> arguments_;  ///< with a shell: one entry, the whole command
     std::vector<SharedFile> shared_files_;
     std::map<std::string, config::Template> files_;
 };
 
-/// Throws ConfigError if `program` is none that could be started from any folder here: looked up in PATH, unless it
-/// has a slash; a script needs its interpreter.
+/// Throws ConfigError if `program` cannot be started on this node. A name without a slash must be found in an absolute
+/// folder of PATH, because programs start in folders of their own. If `program` is a script, its interpreter must exist
+/// too.
 void check_program(const std::string& program);
 
-/// The seed of a program: 31 random bits of the run's seed and the individual.
+/// Returns the seed of a program: 31 random bits that depend on the run's seed and the individual's id.
 [[nodiscard]] std::uint32_t program_seed(std::uint64_t seed, search::Id id);
 
 }  // namespace finch::evaluate

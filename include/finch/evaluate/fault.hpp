@@ -4,12 +4,12 @@
 
 namespace finch::evaluate {
 
-/// Fault injection for the tests: where FINCH_TEST_SNAPSHOT_DELAY is "WORKER:SECONDS" and names this worker, sleeps so
-/// long, as a slow file system would make it.
+/// Simulates a slow file system in tests. If FINCH_TEST_SNAPSHOT_DELAY is "WORKER:SECONDS" and names this worker,
+/// sleeps for that time.
 void delay_snapshot(int worker);
 
-/// Sends a signal to this process if FINCH_TEST_POISON is "ID:SIGNAL" and names this individual: like an individual
-/// that ends its process.
+/// Simulates an individual that kills its process in tests. If FINCH_TEST_POISON is "ID:SIGNAL" and names this
+/// individual, raises the signal.
 void die_of(search::Id id);
 
 }  // namespace finch::evaluate

@@ -6,10 +6,11 @@
 
 namespace finch::evaluate {
 
-/// Evaluates a benchmark function, at once or after a pretended duration. Leader only; followers do nothing.
+/// An evaluator of a benchmark function. The result is ready immediately or after a simulated duration. Leader only;
+/// followers do nothing.
 class FunctionEvaluator : public GroupEvaluator {
 public:
-    /// `config` must have a function as its objective. Both must outlive it.
+    /// `config` must have a function as its objective. Both arguments must outlive the evaluator.
     FunctionEvaluator(const config::Config& config, const comm::Group& group);
 
     [[nodiscard]] bool wants_soon() const override;
@@ -22,7 +23,7 @@ public:
 
 private:
     struct Running : Evaluation {
-        double due = 0;  ///< steady seconds
+        double due = 0;  ///< steady seconds at which it ends
     };
     using GroupEvaluator::evaluation;
     [[nodiscard]] std::uint32_t slots() const override { return static_cast<std::uint32_t>(running_.size()); }

@@ -10,11 +10,11 @@
 
 namespace finch::evaluate {
 
-/// A worker's evaluations, as its leader sees them: individuals in slots, and Orders that all its ranks obey. The
-/// followers run follow().
+/// A base class of evaluators, with the leader's view of a worker's evaluations. A GroupEvaluator keeps individuals in
+/// slots and sends Orders that all ranks obey. The followers run follow().
 class GroupEvaluator : public island::Evaluator {
 public:
-    /// Both must outlive it.
+    /// Both arguments must outlive the evaluator.
     GroupEvaluator(const config::Config& config, const comm::Group& group) : config_(config), group_(group) {}
 
     [[nodiscard]] bool has_free_slot() const override { return free_slot() < slots(); }
@@ -26,7 +26,7 @@ public:
     void dismiss() override { command(Order{}); }
 
 protected:
-    /// Content of a slot.
+    /// The content of a slot.
     struct Evaluation {
         bool used = false;
         search::Individual individual{};
@@ -39,17 +39,17 @@ protected:
     [[nodiscard]] Evaluation& evaluation(std::uint32_t slot) {
         return const_cast<Evaluation&>(std::as_const(*this).evaluation(slot));
     }
-    /// Collective over the worker. What the leader itself does with an Order; the followers do the same.
+    /// Collective over the worker. Carries out an Order on the leader; the followers do the same.
     virtual void obey(const Order& order) = 0;
-    /// Whether an evaluation that came further since it was told of is told of now, although neither a rung nor a
-    /// budget of epochs asks for it.
+    /// True if take_progress() must report the slot's new epochs now, although the evaluation reached no rung and there
+    /// is no budget of epochs.
     [[nodiscard]] virtual bool is_to_be_told(std::uint32_t) const { return false; }
-    /// It is told of now.
+    /// Updates the individual's progress before take_progress() reports the individual.
     virtual void describe_progress(std::uint32_t) {}
 
-    /// Collective over the worker: all ranks obey `order`.
+    /// Collective over the worker. Sends `order` to the followers; all ranks obey it.
     void command(const Order& order);
-    /// slots(): there is none.
+    /// Returns the first free slot; slots() if all are in use.
     [[nodiscard]] std::uint32_t free_slot() const;
 
     const config::Config& config_;

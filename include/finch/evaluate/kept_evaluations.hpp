@@ -7,12 +7,14 @@
 
 namespace finch::evaluate {
 
-/// Whether the folder and the output of a finished individual stay; `best` is the best one, null if there is none.
+/// True if the folder and the output of a finished individual are kept. `best`: the best individual; null if there is
+/// none.
 [[nodiscard]] bool keeps_evaluation(config::Keep keep, const search::Individual& individual,
                                     const search::Individual* best);
 
-/// Removes what is not to stay of the finished individuals: what starts that were killed left, and all but the last of
-/// the best ones of each worker. World rank 0 only, after all evaluations.
+/// World rank 0 only, after all evaluations. Removes the folders and outputs of all finished individuals that `keep`
+/// does not keep. These files are left over from killed starts, or belong to individuals that were only the best of
+/// their worker.
 void remove_spare_evaluations(const store::RunDirectory& directory, const search::Population& population,
                               config::Keep keep);
 

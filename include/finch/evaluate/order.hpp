@@ -13,63 +13,68 @@
 
 namespace finch::evaluate {
 
-/// Order of a leader to its group. A follower reads no clock and no message of another worker: it does what the Order
-/// says, so a group cannot split. A signal that reached a follower is reported with its answer.
+/// A leader's order to its group. A follower reads no clock and no messages of other workers. Followers only obey
+/// Orders, so all ranks of a group act alike. A follower's answer reports signals that the follower received.
 struct Order {
-    /// advance: trains, or looks at programs. report: of a profile. signal: a stop, handed on to programs. end: of a
-    /// program. wait: the leader lives. dismiss: the last.
+    /// advance: train, or poll the programs. report: collect a profile. signal: forward a stop to programs. end:
+    /// terminate a program. wait: do nothing; shows that the leader is alive. dismiss: the last Order.
     enum class Kind : std::uint32_t { start, advance, snapshot, signal, end, release, report, wait, dismiss };
     struct Steps {
         std::uint32_t slot = 0;
         std::uint32_t count = 0;  ///< batches
-        double seconds = 0;       ///< that the batches before these took the leader, in this start
+        double seconds = 0;       ///< the leader's time for all earlier batches, in this start
     };
 
-    /// Answers to a program's questions whether to stop: `decided` so far, "go on" for those before `stop_from`.
+    /// Answers to a program's questions whether to stop. `decided` questions are answered so far: "go on" before
+    /// question `stop_from`, "stop" from that question on.
     struct Answers {
         std::uint64_t decided = 0;
         std::uint64_t stop_from = 0;
     };
 
     Kind kind = Kind::dismiss;
-    std::uint32_t slot = 0;           ///< start, snapshot, end, release
-    std::vector<Steps> steps{};       ///< advance, of trainings
-    std::vector<Answers> answers{};   ///< advance, of programs: by slot
-    search::Individual individual{};  ///< start
-    NamedArrays snapshot{};           ///< start: empty if it begins at the beginning
-    NamedArrays weights{};            ///< start: that it begins with; empty if it draws its own
-    std::int32_t port = 0;            ///< start of a program: free on the leader's node
-    bool resumes = false;             ///< start of a program: an earlier start of the run began it
-    double grace_seconds = 0;         ///< end
-    bool ends_programs = false;       ///< release: a persistent program is not kept
-    /// Until the next Order, if that may take longer than the followers wait by themselves: a long operation of the
-    /// leader alone, such as an archive.
+    std::uint32_t slot = 0;           ///< for start, snapshot, end, release
+    std::vector<Steps> steps{};       ///< for advance of trainings
+    std::vector<Answers> answers{};   ///< for advance of programs, by slot
+    search::Individual individual{};  ///< for start
+    NamedArrays snapshot{};           ///< for start; empty: the training does not resume
+    NamedArrays weights{};            ///< for start: initial weights; empty: random ones
+    std::int32_t port = 0;            ///< for start of a program: a free port on the leader's node
+    bool resumes = false;             ///< for start of a program: an earlier start of the run began it
+    double grace_seconds = 0;         ///< for end
+    bool ends_programs = false;       ///< for release: also end a persistent program
+    /// Seconds until the next Order if the leader begins a long operation, for example an archive. 0: the followers use
+    /// their usual timeout.
     double seconds_to_next = 0;
 };
 
-/// An idle leader gives an Order to wait this often, so that its followers know that it lives and it hears of signals
-/// that reached them alone.
+/// Interval in seconds at which an idle leader sends an Order of kind `wait`. The Order shows the followers that the
+/// leader is alive. The followers' answers report signals that the leader itself did not receive.
 inline constexpr double seconds_between_orders = 1;
-/// Followers wait for an Order as long as this, or workers.timeout_seconds if that is more: three report intervals.
+/// The seconds that followers wait for an Order: three report intervals. If workers.timeout_seconds is longer,
+/// followers wait for that time.
 inline constexpr double seconds_of_silence = 30;
 
-/// The answer of one rank, the larger is the worse: the group takes the largest. storage: images cannot be read, for no
-/// fault of the individual.
+/// One rank's answer to an Order. A larger value is worse, and the group takes the largest value of its ranks. storage:
+/// images cannot be read; the individual is not at fault.
 enum class Status : std::int64_t { running, finished, pruned, diverged, out_of_memory, failed, storage };
 
-/// Collective over the worker. The worst status. A stop that was asked of any rank is now asked of every rank.
+/// Collective over the worker. Returns the worst status of all ranks. If any rank received a stop request, requests the
+/// stop on every rank.
 [[nodiscard]] Status agree(const comm::Group& group, Status mine);
 
-/// Collective over the worker.
+/// Collective over the worker. Returns the sum of `mine` over the ranks.
 [[nodiscard]] double sum(const comm::Group& group, double mine);
 
-/// Collective over the worker. The leader's `order`, to its followers.
+/// Collective over the worker; the leader calls send_order(), the followers call follow(). Sends `order` to the
+/// followers.
 void send_order(const comm::Group& group, const Order& order);
-/// Collective over the worker. Followers: receives Orders and has `obey` do them, until they are dismissed. `profile`
-/// measures the waiting; null: not measured.
+/// Collective over the worker; called by the followers. Receives Orders and calls `obey` with each, until an Order of
+/// kind `dismiss`. `profile` measures the time spent waiting; null: no measurement.
 void follow(const comm::Group& group, const std::function<void(const Order&)>& obey, train::Profile* profile = nullptr);
 
-/// Collective over the worker. Obeys an Order on a rank that takes no part in evaluations: it only shows that it lives.
+/// Collective over the worker. Obeys an Order on a rank that takes no part in evaluations: answers an Order of kind
+/// `wait` and ignores all others.
 void obey_alone(const comm::Group& group, const Order& order);
 
 [[nodiscard]] Bytes encode(const Order& order);

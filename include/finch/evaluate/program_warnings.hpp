@@ -8,28 +8,29 @@
 
 namespace finch::evaluate {
 
-/// Warns once for each reason why a search waits or cannot prune. All times in steady seconds. One per worker, of its
-/// leader.
+/// Warnings about programs that delay a search or prevent pruning. Each kind of warning is logged once. All times are
+/// in steady seconds. Each worker's leader has one ProgramWarnings object.
 class ProgramWarnings {
 public:
     explicit ProgramWarnings(bool may_prune);
 
-    /// Some ranks of a program have ended, others run.
+    /// Warns if ranks of a program still run long after another rank ended. `since`: when that rank ended.
     void ranks_wait(search::Id id, double since);
-    /// A persistent program has said nothing since then.
+    /// Warns if a persistent program prints nothing for a long time. `since`: the time of its last line.
     void is_silent(search::Id id, double since);
-    /// A program has said 'finch done' of another individual, in `text`.
+    /// Warns that a program printed 'finch done' for another individual, in the line `text`.
     void is_done_with_other(search::Id id, const std::string& text);
-    /// A program has ended with exit code 0, after `epochs` of `all`.
+    /// Warns if a program ended with exit code 0 after fewer epochs than `all`.
     void has_ended(search::Id id, std::int64_t epochs, std::int64_t all);
-    /// An interactive program has ended, and has not asked whether to stop.
+    /// Warns that an interactive program ended and never asked 'finch stop?'.
     void has_not_asked(search::Id id);
-    /// A program has ended, after its `first` report came; 0: none came in this start.
+    /// Warns if all reports of a program arrived near its end. `began`: the time at which the program started. `first`:
+    /// the time of its first report; 0: no report in this start.
     void has_reported(search::Id id, std::size_t epochs, double began, double first);
 
 private:
     bool may_prune_;
-    double seconds_;  ///< of waiting before it is said
+    double seconds_;  ///< of waiting or silence before a warning
     bool has_warned_of_ranks_ = false;
     bool has_warned_of_silence_ = false;
     bool has_warned_of_late_reports_ = false;

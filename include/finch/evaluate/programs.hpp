@@ -19,18 +19,19 @@
 
 namespace finch::evaluate {
 
-/// The programs of one worker on this rank, a slot each. Every rank of the worker has one and obeys the same orders.
+/// The programs of one worker on this rank, one per slot. Every rank of the worker has a Programs object and obeys the
+/// same Orders.
 class Programs {
 public:
-    /// Fault of an evaluation; a larger one is worse. port_taken: MASTER_PORT was in use. storage: its folder cannot be
-    /// made, which is not its own fault.
+    /// The fault of an evaluation; a larger value is worse. port_taken: MASTER_PORT was in use. storage: the
+    /// evaluation's folder cannot be created; the individual is not at fault.
     enum class Fault : std::int64_t { none, failed, port_taken, not_started, storage };
-    /// How an evaluation stands on all ranks together.
+    /// The state of an evaluation on all ranks together.
     struct Standing {
-        bool runs = false;  ///< on any rank
+        bool runs = false;  ///< on at least one rank
         Fault fault = Fault::none;
-        bool was_signalled = false;  ///< a rank was ended by a signal that came from elsewhere
-        bool waits = false;          ///< it has ended on a rank, without a fault
+        bool was_signalled = false;  ///< a signal from outside of Finch ended it on a rank
+        bool waits = false;          ///< it has ended on a rank without a fault
     };
     struct Place {
         WorkerPlaces ranks;
@@ -38,60 +39,63 @@ public:
         store::RunDirectory run;  ///< its path is absolute
     };
 
-    /// Collective over the worker. All must outlive it. `meter`: this rank's; null: there is none.
+    /// Collective over the worker. All references and pointers must outlive the object. `meter`: this rank's energy
+    /// meter; null: there is none.
     Programs(const config::Config& config, const CommandLine& line, const comm::Group& group,
              process::Launcher& launcher, Place place, energy::Meter* meter = nullptr);
 
-    /// Collective over the worker. Does what `order` says. For `advance` how each slot stands; else nothing.
+    /// Collective over the worker. Obeys `order`. For `advance`, returns the state of each slot; else returns an empty
+    /// vector.
     std::vector<Standing> obey(const Order& order);
 
-    /// Lines that this rank's program has printed since the last call: reports, questions, lines with a loss that are
-    /// no report, 'finch done' of another individual.
+    /// Returns lines that this rank's program has printed since the last call: reports, questions, near misses with a
+    /// loss, and 'finch done' for another individual.
     [[nodiscard]] std::vector<ReportLine> take_reports(std::uint32_t slot);
-    /// Whether this rank's program has just ended, or said something: there is something to look at.
+    /// Waits up to `seconds`. True if a program of this rank has ended or printed a line.
     [[nodiscard]] bool wait(double seconds);
-    /// Why the last evaluation of `slot` failed, of the rank that ended first. After `release`.
+    /// Returns why the last released evaluation failed, from the rank that ended first. Valid after a `release` Order.
     [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
-    /// A line that looks like a report but is none, of the lowest rank that has one; may be empty. After `release`.
+    /// Returns a line that resembles a report but is none, from the lowest rank that printed one; may be empty. Valid
+    /// after a `release` Order.
     [[nodiscard]] const std::string& near_miss() const noexcept { return near_miss_; }
-    /// The last lines of standard error of a program that ended with exit code 0, of the lowest rank that has some; may
-    /// be empty. After `release`.
+    /// Returns the last lines that a program with exit code 0 wrote to standard error. Returns the lines of the lowest
+    /// rank that wrote any; may be empty. Valid after a `release` Order.
     [[nodiscard]] const std::string& last_errors() const noexcept { return last_errors_; }
-    /// Steady seconds: when this rank's program said something last, or was given the individual.
+    /// Returns when this rank's program last printed a line or received the individual, in steady seconds.
     [[nodiscard]] double last_heard(std::uint32_t slot) const { return slots_.at(slot).heard; }
-    /// Joules of the last evaluation of `slot` in this start, on all ranks. After `release`.
+    /// Returns the joules of the last released evaluation in this start, on all ranks. Valid after a `release` Order.
     [[nodiscard]] double joules() const noexcept { return joules_; }
-    /// Empty if the devices that programs see are as many as they need.
+    /// Returns an error text if programs see fewer devices than they need; else empty.
     [[nodiscard]] const std::string& device_problem() const noexcept { return environment_.device_problem(); }
     [[nodiscard]] std::filesystem::path folder_of(search::Id id) const { return run_.evaluation(id); }
-    /// A file of Finch's own about an evaluation, beside its folder.
+    /// Returns the path of one of Finch's own files about an evaluation, next to the evaluation's folder.
     [[nodiscard]] std::filesystem::path file_of(search::Id id, const std::string& what) const {
         return run_.evaluation_file(id, what);
     }
-    /// Removes the folder of an evaluation and Finch's files about it, of all ranks.
+    /// Removes the folder of an evaluation and Finch's files about the evaluation, for all ranks.
     void remove_files(search::Id id) const;
 
 private:
     struct Slot {
         std::optional<process::Child> child{};
         search::Id id{};
-        bool runs = false;  ///< the evaluation; a persistent program may outlive it
+        bool runs = false;  ///< the evaluation runs; a persistent program may outlive it
         Fault fault = Fault::none;
-        bool was_told = false;  ///< to end
+        bool was_told = false;  ///< the program was told to end
         std::uint64_t questions = 0;
         std::uint64_t answered = 0;
         std::vector<ReportLine> reports{};
-        double epochs = 0;  ///< of the last report in this start, as it was said
+        double epochs = 0;  ///< the epoch of the last report in this start
         std::string problem{};
         std::string near_miss{};
         std::string last_errors{};
-        int signal = 0;             ///< that came from elsewhere and ended it
+        int signal = 0;             ///< external signal that ended it; 0: none
         double ended_at = 0;        ///< Unix seconds
-        bool is_evaluated = false;  ///< from its start to its release
+        bool is_evaluated = false;  ///< true from its start to its release
         double began = 0;           ///< steady seconds
         double heard = 0;           ///< steady seconds
     };
-    /// How an evaluation ended on one rank.
+    /// The end of an evaluation on one rank.
     struct RankEnd {
         double ended_at = 0;
         std::string problem{};

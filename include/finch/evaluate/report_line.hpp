@@ -15,25 +15,26 @@ inline constexpr std::array<std::string_view, 7> names_of_curve{
 
 /// A message of a program to Finch: a line of standard output that begins with "finch ".
 struct ReportLine {
-    /// report: names with numbers, of an epoch. question: "finch stop?". done: "finch done ID" or "finch done", the end
-    /// of an individual for a persistent program. problem: a report that cannot be read. near_miss: looks like
-    /// a report, but is none.
+    /// report: names with numbers, for one epoch. question: "finch stop?". done: "finch done ID" or "finch done", with
+    /// which a persistent program ends an individual. problem: a report that cannot be parsed. near_miss: a line that
+    /// resembles a report but is none.
     enum class Kind { report, question, done, problem, near_miss };
     Kind kind = Kind::problem;
-    std::vector<std::pair<std::string, double>> values{};  ///< of a report, also of one behind other text (near_miss)
-    std::string id{};                                      ///< of done; empty if it was not said
+    std::vector<std::pair<std::string, double>> values{};  ///< of a report, or of the report in a near_miss
+    std::string id{};                                      ///< of done; empty if the line has none
     std::string problem{};
-    std::string text{};  ///< the line's beginning, to be quoted
+    std::string text{};  ///< the beginning of the line, to be quoted in messages
 
     [[nodiscard]] std::optional<double> value(std::string_view name) const;
 };
 
-/// Reads "finch loss=0.31 epoch=3" and "finch {\"loss\": 0.31}". Of equal names the last counts; what is no number is
-/// left out, unless it is of the curve, as are names of more than 64 bytes and what comes after 100 values. Escape
-/// sequences of terminals are left out. Nothing for a line that is not for Finch.
+/// Parses "finch loss=0.31 epoch=3" and "finch {\"loss\": 0.31}". If a name occurs twice, its last value counts.
+/// Ignores terminal escape sequences, names of more than 64 bytes, metrics after the first 100 values, and metrics that
+/// are not numbers. If a value of the learning curve is not a number, the result is of kind `problem`. Returns nothing
+/// for a line that is not meant for Finch.
 [[nodiscard]] std::optional<ReportLine> read_report_line(const std::string& line);
 
-/// `line` without escape sequences of terminals (colours, positions, titles).
+/// Returns `line` without terminal escape sequences (colours, cursor positions, titles).
 [[nodiscard]] std::string without_escapes(const std::string& line);
 
 }  // namespace finch::evaluate

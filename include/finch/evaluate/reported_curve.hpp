@@ -12,23 +12,23 @@
 
 namespace finch::evaluate {
 
-/// The learning curve that a program reports, an epoch a line, and its other metrics.
+/// The learning curve and the metrics that a program reports. Each report line describes one epoch.
 class ReportedCurve {
 public:
-    /// `ranks`: that evaluate it.
+    /// `ranks`: the number of ranks that evaluate the individual.
     explicit ReportedCurve(std::int32_t ranks = 1) : ranks_(ranks) {}
 
-    /// Adds an epoch, in place of that epoch and later ones if they were reported before. Without a number
-    /// the epoch is the one after the last, 1 at first. Returns what is wrong with `line`, which it quotes; nothing if
-    /// it was added.
+    /// Adds an epoch. First removes reported epochs with the same number or a larger one. A line without an epoch
+    /// number is the next epoch; the first epoch is 1. Returns an error text that quotes `line`; nothing if the epoch
+    /// was added.
     std::optional<std::string> add(const ReportLine& line);
 
-    /// Whether a report says what is known of one of the epochs: that epoch, or that loss.
+    /// True if the curve has the epoch that `line` names or, if `line` names no epoch, an epoch with the same loss.
     [[nodiscard]] bool has(const ReportLine& line) const;
 
-    /// Appends the last epoch to a file, as a line that recall() reads. False if it cannot be written.
+    /// Appends the last epoch to a file, as a line that recall() reads. Returns false if the line cannot be written.
     [[nodiscard]] bool keep(const std::filesystem::path& path) const;
-    /// Adds what was kept there, if anything was.
+    /// Adds the epochs that keep() wrote to `path`; none if there is no file.
     void recall(const std::filesystem::path& path);
 
     [[nodiscard]] const std::vector<Epoch>& epochs() const noexcept { return epochs_; }

@@ -19,39 +19,40 @@
 
 namespace finch::evaluate {
 
-/// The trainings of one worker on this rank, a slot each. Every rank of the worker has one and obeys the same Orders.
+/// The trainings of one worker on this rank, one per slot. Every rank of the worker has a Slots object and obeys the
+/// same Orders.
 class Slots {
 public:
-    /// Collective over the worker. All must outlive it. Each slot has a stream of its own on `device`. `profile`
-    /// measures the trainings, one after another; null on all ranks: not measured. `meter`: this rank's; null: there is
-    /// none.
+    /// Collective over the worker. All references and pointers must outlive the object. Each slot has its own stream on
+    /// `device`. `profile` measures the trainings, one after another; it is null on all ranks if nothing is measured.
+    /// `meter`: this rank's energy meter; null: there is none.
     Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
           const comm::Group& group, cluster::AllReduceKind communicator, train::Profile* profile = nullptr,
           energy::Meter* meter = nullptr);
-    /// While unwinding it gives the communicator up: the trainings' ends wait for the device, which may wait for a
-    /// peer.
+    /// During stack unwinding, calls AllReduce::give_up(): the destructors of trainings wait for the device, and the
+    /// device may wait for a peer.
     ~Slots();
     Slots(const Slots&) = delete;
     Slots& operator=(const Slots&) = delete;
 
-    /// Whether advance() returns before the steps are done.
+    /// True if advance() returns before the device has done the steps.
     [[nodiscard]] bool runs_ahead() const { return streams_.front()->runs_ahead(); }
 
-    /// Collective over the worker. Does what `order` says and agrees with the group on how it went. For `advance` one
-    /// status per entry of order.steps; else one.
+    /// Collective over the worker. Obeys `order` and agrees with the group on the result. For `advance`, returns one
+    /// status per entry of order.steps; else returns one status.
     std::vector<Status> obey(const Order& order);
 
     [[nodiscard]] train::Training& training(std::uint32_t slot) { return *slots_.at(slot); }
-    /// Reason of the last failed start, of the lowest rank that has one.
+    /// Returns why the last start or advance failed, from the lowest rank with a reason.
     [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
-    /// Result of the last `snapshot`.
+    /// Returns the result of the last `snapshot` Order.
     [[nodiscard]] NamedArrays take_snapshot() { return std::move(snapshot_); }
-    /// Joules of the training that was last saved or ended, in this start, on all ranks; NaN: not known.
+    /// Returns the joules of the training that was last saved or ended, in this start, on all ranks; NaN: not known.
     [[nodiscard]] double joules() const noexcept { return joules_; }
-    /// Result of the last `report`.
+    /// Returns the result of the last `report` Order.
     [[nodiscard]] const train::ProfileReport& report() const noexcept { return report_; }
     [[nodiscard]] const data::Dataset& training_set() const noexcept { return datasets_.training; }
-    /// Null: not measured.
+    /// Returns null if nothing is measured.
     [[nodiscard]] train::Profile* profile() const noexcept { return profile_; }
 
 private:
@@ -61,7 +62,7 @@ private:
     template <class Work>
     [[nodiscard]] std::pair<Status, std::string> attempt(Work&& work) const;
     void check_health(std::uint32_t slot);
-    /// Bytes that a snapshot of one of the trainings may take.
+    /// Returns the bytes that the largest snapshot of the trainings may take.
     [[nodiscard]] std::int64_t largest_snapshot() const;
     [[nodiscard]] Status agree(Status mine, const std::string& text);
 
@@ -70,7 +71,7 @@ private:
     const comm::Group& group_;
     train::Profile* profile_;  ///< null: not measured
     train::ProfileReport report_;
-    int exceptions_;                                         ///< in flight when it was made
+    int exceptions_;                                         ///< uncaught exceptions at construction
     std::vector<std::unique_ptr<backend::Device>> streams_;  ///< by slot
     std::unique_ptr<comm::AllReduce> all_reduce_;
     std::vector<std::unique_ptr<train::Training>> slots_;
