@@ -23,7 +23,7 @@ void check_search(const config::Config& config, const std::optional<std::vector<
     }
     store::check_archivable(config.space);
     if (genes) {
-        static_cast<void>(given_genome(config.space, *genes));  // says what is wrong with the genes
+        static_cast<void>(given_genome(config.space, *genes));  // throws if the genes are wrong
     }
 }
 
@@ -34,15 +34,16 @@ data::Options data_options(const config::Config& config) {
 void check_data(const config::Config& config, const data::Datasets& datasets) {
     const data::Dataset& images = datasets.training;
     const train::Recipe recipe = config::trial_recipes(config).front();
-    const data::Split split = data::split(recipe.data, images, config.seed);  // refuses what leaves nothing to train on
-    static_cast<void>(data::shares_of(recipe.data, images, split));  // refuses weights that give a system nothing
+    const data::Split split = data::split(recipe.data, images, config.seed);  // throws if no training samples are left
+    static_cast<void>(data::shares_of(recipe.data, images, split));  // throws if a weight gives a system no samples
     static_cast<void>(train::class_weights(recipe.training, images, split.training));
     config::check_models(config, {images.height, images.width, images.channels}, images.outputs());
 }
 
 namespace {
 
-/// "; normalised by mean 0.1307 and deviation 0.3081": empty if the configuration says the numbers.
+/// Returns the normalisation as text: "; normalised by mean 0.1307 and deviation 0.3081". Empty if the configuration
+/// contains these numbers.
 std::string normalisation_text(const data::Options& options, const data::Dataset& training) {
     if (!data::needs_moments(options) || data::is_stand_in(training)) {
         return "";

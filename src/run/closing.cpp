@@ -18,7 +18,7 @@
 namespace finch::run {
 namespace {
 
-/// The commands that show the results.
+/// Returns the commands that show the results.
 std::string next_steps(const Run& run) {
     const std::string where = run.directory.root().string();
     return fmt::format("next: finch show {0}, tools/report.py {0}{1}", where,
@@ -46,14 +46,15 @@ std::string closing_line(const Run& run, const island::Worker& worker, island::E
                        population.size() - population.finished(), outcomes.problems(), more);
 }
 
-/// World rank 0. False if models/best.h5 should be there and is not.
+/// World rank 0 only. Publishes the best network. Returns false if models/best.h5 should exist but is incomplete.
 bool publish(const Run& run, std::uint64_t number, const search::Population& population) {
     return !run.config.trains() ||
            publish_or_warn(run.directory, number, run.config, run.datasets(), *run.device.device,
                            search::chosen(population, run.config.final_choice));
 }
 
-/// World rank 0. Whose weights models/best.h5 has where the best has none.
+/// World rank 0 only. Warns if the weights of the best individual are in another run, and names the individual in
+/// models/best.h5.
 void tell_of_best(const search::Population& population, const store::ArchiveFacts& facts,
                   const config::Config& config) {
     const search::Individual* best = population.best();
@@ -68,7 +69,7 @@ void tell_of_best(const search::Population& population, const store::ArchiveFact
                                       : "there is no models/best.h5, as nothing was trained here");
 }
 
-/// World rank 0. Whether all repeats of a final choice failed.
+/// World rank 0 only. True if all repeats of a final choice failed.
 bool has_no_winner(const search::Population& population, const std::optional<search::FinalChoice>& choice) {
     const auto candidates =
         choice ? search::final_candidates(population, choice->candidates) : std::vector<search::Candidate>();
@@ -77,15 +78,15 @@ bool has_no_winner(const search::Population& population, const std::optional<sea
     });
 }
 
-/// World rank 0. Twice, so that the predecessor holds all of it too; where there is no room for that, the journals stay
-/// in its place. False if the archive itself could not be written.
+/// World rank 0 only. Writes the archive twice, so that the previous file (population.h5.previous) is complete, too. If
+/// the disk has no space for the second file, the journals are kept instead. Returns false if no write succeeded.
 bool write_last_archive(FileArchive& archive, const search::Population& population, RunState state) {
     archive.set_state(state);
     const bool is_written = archive.write(population);
     return archive.write(population) || is_written;
 }
 
-/// World rank 0. Removes files that are not needed any more.
+/// World rank 0 only. Removes files that are no longer needed.
 void remove_leftovers(const Run& run, const search::Population& population) {
     try {
         remove_spare_weights(run.directory, population);
@@ -98,7 +99,8 @@ void remove_leftovers(const Run& run, const search::Population& population) {
     }
 }
 
-/// World rank 0: what is left to write after an orderly end. A run is complete once all of it is there.
+/// World rank 0 only. Writes the remaining files after an orderly end. A run is complete only if all these files were
+/// written.
 island::ExitReason close_run(const Run& run, const island::Worker& worker, FileArchive& archive) {
     LiveLine::clear();
     const search::Population& population = worker.population();
@@ -162,7 +164,7 @@ FileArchive::Written publisher(const Run& run, std::uint64_t number) {
             if (best != nullptr && best->id != last && publish_weights(run.directory, number, best)) {
                 last = best->id;
             }
-        } catch (const std::exception& error) {  // the archive is there; it is tried again after the next one
+        } catch (const std::exception& error) {  // the next write of the archive tries again
             spdlog::warn("models/best.h5 could not be written: {}", error.what());
         }
     };

@@ -37,8 +37,8 @@ cluster::DeviceMap map_everywhere(const config::Config& config, const Placement&
     return cluster::map_devices(placement.layout.places, seen, device_wishes(config));
 }
 
-/// Tells what this rank may still take of its node's memory. FINCH_TEST_MEMORY_LIMIT, in bytes, is for the tests: the
-/// limit of a control group that this process is in.
+/// Returns a function that computes the node memory that this rank may still use. In tests FINCH_TEST_MEMORY_LIMIT, in
+/// bytes, replaces the limit of this process's control groups.
 std::function<std::int64_t()> free_memory(int ranks_on_node) {
     cluster::Machine machine = cluster::this_machine();
     machine.memory_limit_bytes =

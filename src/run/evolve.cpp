@@ -16,7 +16,7 @@ std::filesystem::path run_directory_of(const config::Config& config, const RunOp
     }
     std::string name = config.name;
     if (options.genes) {
-        // Other genes are another training, with a directory of its own.
+        // A training with other genes has a run directory of its own.
         name += "-train";
         name +=
             options.genes->empty() ? "" : "-" + short_name(config.space, given_genome(config.space, *options.genes));

@@ -16,7 +16,7 @@ namespace {
 
 using config::Tree;
 
-/// The option whose number is nearest; nothing if none is a number.
+/// Returns the option nearest to `number`; nothing if no option is a number.
 std::optional<double> nearest_option(const search::ChoiceGene& gene, double number) {
     std::optional<double> best;
     double least = 0;
@@ -30,8 +30,8 @@ std::optional<double> nearest_option(const search::ChoiceGene& gene, double numb
     return best;
 }
 
-/// The value of `gene` nearest to `text`, the value of a gene of the same name in another run; nothing if none is
-/// near.
+/// Returns the value of `gene` nearest to `text`, the value of the gene with the same name in another run. Returns
+/// nothing if `text` is not a value of `gene` and cannot be compared with its values as a number.
 std::optional<double> nearest_value(const search::Gene& gene, const std::string& text) {
     if (const auto value = search::value_in(gene, text)) {
         return value;
@@ -44,7 +44,8 @@ std::optional<double> nearest_value(const search::Gene& gene, const std::string&
     return choice != nullptr ? nearest_option(*choice, *number) : std::optional(search::snap(gene, *number));
 }
 
-/// The genes of one individual of another run as a guess; `who`: in the notes. Empty if it has none of this space.
+/// Returns the genes of one individual of another run as a guess. `who`: the individual's name for the notes. The guess
+/// is empty if the individual has no gene of this space.
 Tree guess_of(const search::Individual& one, const search::Space& its_space, const search::Space& space,
               const std::string& who, std::vector<std::string>& notes) {
     Tree guess{.kind = Tree::Kind::map};
@@ -74,7 +75,7 @@ Tree guess_of(const search::Individual& one, const search::Space& its_space, con
     return guess;
 }
 
-/// The best individuals of the run, of different genomes.
+/// Returns the best individuals of the run that have different genomes.
 std::vector<const search::Individual*> best_of(const search::Population& population, int count) {
     std::vector<const search::Individual*> best;
     std::set<search::Genome> known;
@@ -116,8 +117,8 @@ Tree guesses_of_run(const std::string& run, int count, const search::Space& spac
     return guesses;
 }
 
-/// The guesses with which the resumed run began, if they came from the same place. Its file is written before it
-/// breeds.
+/// Returns the guesses with which the resumed run began, if `search.first` has not changed. A run writes its guesses to
+/// its configuration file before it breeds.
 std::optional<Tree> guesses_of_before(const config::Config& config, const RunOptions& options, long long restarts) {
     const store::RunDirectory directory(run_directory_of(config, options));
     const bool begins_anew = options.fresh && restarts == 0;

@@ -17,8 +17,8 @@ namespace {
 
 using Set = data::Dataset data::Datasets::*;
 
-/// Collective over the world. What `read` reads as `options` say, with its set `shared` in the memory of the node and
-/// `other` on world rank 0 alone.
+/// Collective over the world. Loads the data by `read`. The set `shared` is in the shared memory of the node, the set
+/// `other` is on world rank 0 only.
 LoadedData load_shared(const std::function<data::Datasets()>& read, const data::Options& options, Set shared,
                        Set other) {
     LoadedData loaded;

@@ -32,7 +32,7 @@ std::vector<Mistake> surest(const Results& results, std::int64_t most) {
     return found;
 }
 
-/// As (N, H, W, C).
+/// Returns the pixels of `samples` as an array (N, H, W, C).
 NamedArray images_of(const data::Dataset& set, std::span<const std::int64_t> samples, std::string name) {
     std::vector<std::uint8_t> bytes;
     data::visit_pixels(set, samples, [&](std::span<const std::uint8_t> pixels) {

@@ -8,7 +8,7 @@ namespace {
 
 enum class Kind : char { fine = '0', config = '1', storage = '2', other = '3' };
 
-/// `work` as a text that travels: a letter for its kind, then its result or what it threw.
+/// Runs `work` and returns a text to send: a letter for the outcome, then the result or the message of the exception.
 std::string attempt(const std::function<std::string()>& work) {
     try {
         return static_cast<char>(Kind::fine) + work();

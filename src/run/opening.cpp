@@ -30,7 +30,7 @@ std::uint64_t new_run_number() {
     return (std::uint64_t{entropy()} << 32) | entropy();
 }
 
-/// Refuses to resume another search.
+/// Throws ConfigError if the run in `directory` was made with another configuration or other data.
 void check_same_search(const config::Config& config, const store::ArchiveFacts& facts,
                        const store::RunDirectory& directory, const std::string& data_fingerprint) {
     const config::Config before = config::parse(facts.config, (directory.archive() / "config").string());
@@ -56,7 +56,8 @@ void write_config(const store::RunDirectory& directory, const config::Config& co
     replace_file(directory.config(), {std::as_bytes(std::span(text))}, Predecessor::drop);
 }
 
-/// A published model without its run's archive: the new run's is not there yet, and this one must not be taken for it.
+/// Renames a published model that was left by an earlier run without an archive. The new run has no model yet, and the
+/// old model must not be mistaken for it.
 void set_stale_model_aside(const store::RunDirectory& directory) {
     const std::filesystem::path model = directory.best_model();
     std::error_code none;
@@ -68,7 +69,8 @@ void set_stale_model_aside(const store::RunDirectory& directory) {
     }
 }
 
-/// The journals of workers that do not exist any more: what they hold is in the archive and its predecessor.
+/// Removes the journals of workers that this start does not have. The archive and the previous archive contain the
+/// records of these journals.
 void remove_other_journals(const store::RunDirectory& directory, int workers) {
     std::error_code none;
     for (int worker = workers; std::filesystem::exists(directory.journal(worker), none); ++worker) {
@@ -76,7 +78,7 @@ void remove_other_journals(const store::RunDirectory& directory, int workers) {
     }
 }
 
-/// How many individuals each worker has bred in all starts of the run.
+/// Returns how many individuals each worker has bred in all starts of the run.
 std::vector<std::int32_t> bred_by_workers(const search::Population& population) {
     std::vector<std::int32_t> bred;
     for (const auto& [id, individual] : population.individuals()) {
@@ -86,8 +88,9 @@ std::vector<std::int32_t> bred_by_workers(const search::Population& population) 
     return bred;
 }
 
-/// Where the last start broke off: counts deaths against those that were in training (search::charge_deaths), and says
-/// so. Returns how many starts in a row have now ended without a note and without progress.
+/// Examines the end of the last start. If the start broke off, charges deaths to the individuals that were in training
+/// (search::charge_deaths()) and logs the charged individuals. Returns how many starts in a row have now ended without
+/// an end note and without progress.
 int look_at_last_end(search::Population& population, const store::ArchiveFacts& facts,
                      const store::RunDirectory& directory) {
     if ((facts.state != RunState::running && facts.state != RunState::terminated) || facts.starts.empty()) {
@@ -111,8 +114,8 @@ int look_at_last_end(search::Population& population, const store::ArchiveFacts& 
     return !notes.empty() || !was_in_vain ? 0 : one_at_a_time ? last.silent_ends : last.silent_ends + 1;
 }
 
-/// Where a batch is so many samples per rank, other ranks make it another batch, whose losses are not those of the same
-/// search.
+/// Warns if training.batch_size_per_rank is set and the number of ranks per worker has changed. With another global
+/// batch size, losses within one search are not comparable.
 void warn_of_other_batches(const search::Population& population, const config::Config& config) {
     if (!config.trains()) {
         return;
@@ -133,7 +136,7 @@ void warn_of_other_batches(const search::Population& population, const config::C
     }
 }
 
-/// Merges what an earlier start left into `run`.
+/// Merges the files of earlier starts into `run`.
 void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirectory& directory,
             const config::Config& config, const std::string& data_fingerprint) {
     check_same_search(config, recovered.facts, directory, data_fingerprint);
@@ -172,11 +175,11 @@ void take_other_runs(OpenedRun& run, OtherRuns other) {
     }
     add_runs(run.facts.reused_runs, other.runs);
     run.other_results = std::move(other.results);
-    run.other_results.forget(run.facts.run);  // which another run has from here
+    run.other_results.forget(run.facts.run);  // results that another run took from this run
 }
 
-/// The file with the log of this start; empty if it is not known. Under srun standard output is a pipe, so the job
-/// script names the file in FINCH_LOG.
+/// Returns the log file of this start; empty if it is unknown. Under srun standard output is a pipe, so the job script
+/// sets FINCH_LOG to the file name.
 std::string log_file(const LogOptions& options) {
     std::error_code none;
     if (!options.path.empty()) {
@@ -197,9 +200,9 @@ void name_job(store::Start& start, const cluster::Slurm& slurm, const LogOptions
     start.deadline = slurm.end_time.value_or(0);
 }
 
-/// --fresh: what is there makes room for a new run.
+/// Implements --fresh: renames the existing run to make room for a new run.
 void set_aside(const store::RunDirectory& directory, const cluster::Slurm& slurm) {
-    const store::RunLock lock(directory, slurm.job_id.value_or(""));  // nothing else runs here
+    const store::RunLock lock(directory, slurm.job_id.value_or(""));  // no other process uses the run
     spdlog::info("--fresh: the earlier run is now {}", directory.move_aside().string());
 }
 
@@ -274,10 +277,11 @@ void check_class_names(const OpenedRun& run, const store::RunDirectory& director
 }
 
 void record_start(OpenedRun& run, const store::RunDirectory& directory, const config::Config& config) {
-    // Since the lock was taken all of the run was read and handed out: another job may have taken the run over.
+    // Reading and distributing the run took some time: another job may have taken the lock in the meantime.
     const auto renew = [&] { run.lock->renew(); };
     renew();
-    // population.h5.previous gets everything, too: the journals, which could complete an older one, begin anew.
+    // population.h5.previous must be complete, too: the journals start empty, so they could not complete an older
+    // archive.
     store::write_archive(directory.archive(), config.space, run.population, run.facts, renew);
     copy_to_previous(directory.archive());
     renew();

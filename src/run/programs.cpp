@@ -11,7 +11,7 @@
 namespace finch::run {
 namespace {
 
-/// Collective over the world: rank 0 says it once.
+/// Collective over the world. Rank 0 logs a warning once for all ranks with a problem.
 void warn_of_devices(const std::string& problem, int world_rank) {
     std::vector<std::string> problems = comm::gather_all(MPI_COMM_WORLD, problem);
     std::erase(problems, "");
@@ -75,7 +75,7 @@ std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config, 
     evaluate::Programs::Place place{.ranks = {}, .threads = placement.threads, .run = store::RunDirectory(run)};
     for (const cluster::Place& one : placement.layout.places) {
         if (one.worker == placement.mine(world_rank).worker) {
-            place.ranks.nodes.push_back(one.node);  // ranks of a worker stand in their order
+            place.ranks.nodes.push_back(one.node);  // ordered by rank within the worker
             place.ranks.local_ranks.push_back(one.local_rank);
         }
     }

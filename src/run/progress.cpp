@@ -13,8 +13,8 @@
 namespace finch::run {
 namespace {
 
-constexpr double live_seconds = 0.2;  ///< between two pictures of the live line
-constexpr double line_seconds = 0.1;  ///< individuals that end faster than this appear in summaries
+constexpr double live_seconds = 0.2;  ///< between two updates of the live line
+constexpr double line_seconds = 0.1;  ///< minimum time between two lines; other individuals are only counted
 
 std::string score_text(const search::Individual& individual, const std::string& fitness) {
     std::string text = fmt::format("{}", word(individual.outcome));

@@ -22,8 +22,9 @@
 namespace finch::run {
 namespace {
 
-/// The weights of `best` in one leader's file or its predecessor, which holds what a result displaced that was killed
-/// before it was recorded.
+/// Returns the weights of `best` from the file of one leader or from the previous version of this file. The previous
+/// version contains `best` if a newer result replaced the weights, but the process was killed before it recorded that
+/// result.
 std::optional<store::ModelFile> kept_in(const std::filesystem::path& path, const search::Individual& best,
                                         std::uint64_t run) {
     for (const std::filesystem::path& name : {path, std::filesystem::path(path.string() + previous_suffix)}) {
@@ -38,7 +39,7 @@ std::optional<store::ModelFile> kept_in(const std::filesystem::path& path, const
 
 using Paths = std::vector<std::filesystem::path>;
 
-/// The files of the worker that trained it last and of the one that bred it.
+/// Returns the files of two workers: the worker that trained `best` last, and the worker that bred it.
 Paths likely_files(const store::RunDirectory& directory, const search::Individual& best) {
     if (best.is_repeat()) {
         return {directory.repeat(best.id)};
@@ -50,7 +51,7 @@ Paths likely_files(const store::RunDirectory& directory, const search::Individua
     return files;
 }
 
-/// Those of all workers of all starts.
+/// Returns the files with the weights of all workers of all starts.
 Paths all_files(const store::RunDirectory& directory) {
     std::set<std::filesystem::path> found;
     std::error_code none;
@@ -76,7 +77,7 @@ std::optional<store::ModelFile> kept_weights(const Paths& paths, const search::I
     return std::nullopt;
 }
 
-/// What models/best.h5 holds now, if it is `best`.
+/// Returns the content of models/best.h5 if it contains `best`.
 std::optional<store::ModelFile> published(const store::RunDirectory& directory, const search::Individual& best,
                                           std::uint64_t run) {
     std::vector<std::string> problems;
@@ -93,7 +94,7 @@ void write(const store::RunDirectory& directory, std::uint64_t run, const search
     auto curve = std::move(file.individual.curve);
     file.individual = best;
     if (file.individual.curve.empty()) {
-        file.individual.curve = std::move(curve);  // the archivist keeps it on the disk alone
+        file.individual.curve = std::move(curve);  // the population does not keep old curves in memory
     }
     file.run = run;
     store::write_model(directory.best_model(), file);
@@ -126,7 +127,7 @@ std::optional<std::string> publish_best(const store::RunDirectory& directory, st
             throw FileError(fmt::format("the weights of the best individual {} are in no file of {}", to_text(best->id),
                                         directory.state().string()));
         }
-        write(directory, run, *best, *file);  // before the test set is measured, which may take the time that is left
+        write(directory, run, *best, *file);  // first: measuring the test set may exceed the time left
     }
     if (is_measured(*file, datasets)) {
         return std::nullopt;
@@ -144,7 +145,7 @@ std::optional<std::string> publish_best(const store::RunDirectory& directory, st
     if (datasets.test.samples() > 0) {
         measure("test", datasets.test, {});
     }
-    data::record_pixels(file->arrays, training, recipe.data);  // files of before have none
+    data::record_pixels(file->arrays, training, recipe.data);  // older files lack this record
     file->classes = training.class_names;
     measure("validation", training, data::split(recipe.data, training, recipe.seed).validation);
     write(directory, run, *best, *file);
@@ -164,14 +165,14 @@ bool publish_or_warn(const store::RunDirectory& directory, std::uint64_t run, co
         spdlog::warn(
             "models/best.h5 could not be written: no memory to measure the best model on the test and the validation "
             "set");
-    } catch (const std::exception& error) {  // Finch's own, or of a device's library
+    } catch (const std::exception& error) {  // of Finch or of a device's library
         spdlog::warn("models/best.h5 could not be written: {}", error.what());
     }
     return false;
 }
 
 void remove_spare_weights(const store::RunDirectory& directory, const search::Population& population) {
-    std::map<search::Id, const search::Individual*> best;  // by the repeated individual
+    std::map<search::Id, const search::Individual*> best;  // by repeated individual
     std::vector<const search::Individual*> repeats;
     for (const auto& [id, individual] : population.individuals()) {
         if (individual.is_repeat() && individual.finished_training()) {

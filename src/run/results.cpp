@@ -41,7 +41,7 @@ NamedArray column(std::string name, const std::vector<T>& values) {
             std::vector<std::int64_t>(values.begin(), values.end())};
 }
 
-/// Numbers of the row `row` of (rows, columns), as further columns of a line.
+/// Returns row `row` of the array `values` (rows, columns) as further columns of a line.
 std::string cells(const std::vector<float>& values, std::size_t row, std::int64_t columns) {
     std::string text;
     const auto width = static_cast<std::size_t>(values.empty() ? 0 : columns);
@@ -68,7 +68,7 @@ std::string head_of(const Results& results) {
     return "index" + names("truth", results.target_size) + names("guess", has_scores ? results.target_size : 0);
 }
 
-/// The names of a line's truth and guess, as further columns.
+/// Returns the class names of a line's truth and guess as further columns.
 std::string name_cells(const report::Classification& found, std::int32_t truth, std::int32_t guess) {
     return found.names.empty() ? ""
                                : fmt::format(",{},{}", report::csv_cell(report::name_of(found, truth)),

@@ -31,13 +31,15 @@ store::Recovered recover_other(const std::string& run) {
     return std::move(*recovered);
 }
 
-/// Where a batch is so many samples per rank, it is part of what is trained.
+/// True if `one` was trained with the batch size that this run would use. With batch_size_per_rank this size depends on
+/// the number of ranks.
 bool has_same_batch(const search::Individual& one, const config::Config& config, const search::Genome& genome) {
     return !config.trains() || one.ranks == config.workers.ranks ||
            !config.recipe(genome, one.id.value).training.batch_size_per_rank;
 }
 
-/// `genome`, of the space `other`, in `space`: the same active genes with the same values. Nothing if it is not there.
+/// Converts `genome` from the space `other` to `space`: the same active genes with the same values. Returns nothing if
+/// `space` does not contain the genome.
 std::optional<search::Genome> genome_in(const search::Space& space, const search::Space& other,
                                         const search::Genome& genome) {
     const std::vector<bool> active_there = search::active_genes(other, genome);
@@ -67,7 +69,7 @@ std::optional<search::Genome> genome_in(const search::Space& space, const search
     return lacks_none ? std::optional(search::canonical(space, std::move(found))) : std::nullopt;
 }
 
-/// Adds what `run` has to `found`.
+/// Adds the results of `run` to `found`.
 void add_results(const std::string& run, const config::Config& config, const std::optional<std::string>& fingerprint,
                  OtherRuns& found) {
     store::Recovered recovered = recover_other(run);
@@ -84,7 +86,7 @@ void add_results(const std::string& run, const config::Config& config, const std
             finished.push_back(&one);
         }
     }
-    // As within a run, a result of one's own is taken before another's.
+    // Sorts the results that the run trained before the results that the run had reused from other individuals.
     std::stable_partition(finished.begin(), finished.end(), [](const auto* one) { return !one->is_reused(); });
     std::size_t fitting = 0;
     for (const search::Individual* one : finished) {
@@ -110,7 +112,7 @@ void add_results(const std::string& run, const config::Config& config, const std
     add_runs(found.runs, {{recovered.facts.run, fs::absolute(run).lexically_normal().string()}});
 }
 
-/// The runs that the last start in `directory` was given.
+/// Returns the value of search.reuse in the last start in `directory`.
 std::vector<std::string> given_before(const store::RunDirectory& directory) {
     if (!directory.holds_a_run() || !fs::is_regular_file(directory.config())) {
         return {};

@@ -1,4 +1,4 @@
-// How a start is built. src/run/search.cpp is what it does then.
+// The preparation of a start. The search itself is in src/run/search.cpp.
 #include "finch/run/run.hpp"
 
 #include "finch/base/error.hpp"
@@ -31,7 +31,8 @@
 namespace finch::run {
 namespace {
 
-/// "measured by the GPUs (NVML)"; where ranks differ, how many have what.
+/// Returns the source of energy values as text: "measured by the GPUs (NVML)". If ranks have different sources, the
+/// text gives the number of ranks for each source.
 std::string names_text(const std::vector<std::string>& names) {
     std::map<std::string, std::size_t> counts;
     for (const std::string& name : names) {
@@ -44,8 +45,8 @@ std::string names_text(const std::vector<std::string>& names) {
     return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// Collective over the world. What tells this rank its joules; null if nothing does, and for functions, which take
-/// none. World rank 0 logs what they all have, in one line.
+/// Collective over the world. Returns the energy meter of this rank; null if there is none or the objective is a
+/// function. World rank 0 logs the meters of all ranks in one line.
 std::unique_ptr<energy::Meter> open_meter(const comm::Session& session, const config::Config& config,
                                           const Placement& placement, const OpenedDevice& device) {
     if (std::holds_alternative<config::FunctionObjective>(config.objective)) {
@@ -69,8 +70,8 @@ std::unique_ptr<energy::Meter> open_meter(const comm::Session& session, const co
     return std::move(found.meter);
 }
 
-/// Collective over the world. From here on all ranks are known to be there, and signals are heard. Throws ConfigError
-/// if srun and MPI do not work together.
+/// Collective over the world. Reads the Slurm variables, installs the signal handlers and waits for all ranks. Throws
+/// ConfigError if srun and MPI do not work together.
 cluster::Slurm read_slurm(const comm::Session& session) {
     cluster::Slurm slurm = cluster::Slurm::read(cluster::Environment::of_this_process());
     if (const auto problem = cluster::launch_problem(slurm, session.world_size())) {
@@ -81,8 +82,8 @@ cluster::Slurm read_slurm(const comm::Session& session) {
     return slurm;
 }
 
-/// Collective over the world. The same configuration on every rank, read by world rank 0 alone, which has `notes` on
-/// it.
+/// Collective over the world. Returns the same configuration on every rank. Only world rank 0 reads the file and gets
+/// `notes`.
 config::Config load_everywhere(const RunOptions& options, const cluster::Slurm& slurm,
                                std::vector<std::string>& notes) {
     const std::string text = on_rank_zero(MPI_COMM_WORLD, [&] {
@@ -95,7 +96,8 @@ config::Config load_everywhere(const RunOptions& options, const cluster::Slurm& 
     return config::parse(text, options.config.string());
 }
 
-/// Collective over the world. The configuration, once it is known to be a search or one individual of it.
+/// Collective over the world. Returns the checked configuration. Throws ConfigError if the configuration describes
+/// neither a search nor one individual of a search.
 config::Config load_checked(const comm::Session& session, const RunOptions& options, const cluster::Slurm& slurm,
                             std::vector<std::string>& notes) {
     begin_phase(session, Phase::configuration, start_seconds());
@@ -107,14 +109,14 @@ config::Config load_checked(const comm::Session& session, const RunOptions& opti
     return config;
 }
 
-/// Collective over the world. Throws StoppedAtStart, on all ranks.
+/// Collective over the world. Throws StoppedAtStart on all ranks if any rank was asked to stop.
 void stop_if_asked() {
     if (stop_was_asked()) {
         throw StoppedAtStart{"stopped at the start, to be resumed: a signal asked to stop"};
     }
 }
 
-/// Collective over the world. The log begins: with warnings and notes on world rank 0.
+/// Collective over the world. Computes the layout and sets up the log. World rank 0 logs the first warnings and notes.
 Placement place(const Run& run) {
     run.begin(Phase::groups);
     stop_if_asked();
@@ -156,7 +158,7 @@ LoadedData load_data(const Run& run) try {
     throw StoppedAtStart{fmt::format("the data cannot be read now, start it again to resume: {}", error.what())};
 }
 
-/// What world rank 0 says of the data, if there are any.
+/// Logs, on world rank 0, the facts about the data, if there are data.
 void log_data(const Run& run) {
     if (!run.config.trains() || !run.is_world_rank_0()) {
         return;
@@ -170,7 +172,7 @@ void log_data(const Run& run) {
     }
 }
 
-/// What world rank 0 says of a command; a trial has printed it.
+/// Logs, on world rank 0, the notes about a command. A trial does not log them, because it has printed them before.
 void log_command_notes(const Run& run) {
     if (!run.prepared || !run.is_world_rank_0() || run.options.is_trial) {
         return;
@@ -184,9 +186,10 @@ void log_command_notes(const Run& run) {
     }
 }
 
-/// Collective over the world. The last that is built before the run directory: says what this start consists of.
+/// Collective over the world. Opens the energy meter and logs a summary of this start, as the last step before the run
+/// directory is opened.
 std::unique_ptr<energy::Meter> open_meter_and_log(const Run& run) {
-    cluster::catch_signals(run.slurm.end_time.value_or(0));  // libraries of devices may have installed handlers
+    cluster::catch_signals(run.slurm.end_time.value_or(0));  // device libraries may have installed handlers
     stop_if_asked();
     log_summary(run.session, run.config, run.placement, run.device.description, run.device.communicator);
     auto meter = open_meter(run.session, run.config, run.placement, run.device);
@@ -195,7 +198,7 @@ std::unique_ptr<energy::Meter> open_meter_and_log(const Run& run) {
     return meter;
 }
 
-/// From now on this process notes in the run directory how it ends.
+/// Enables the end note of this process in the run directory.
 void keep_end_notes(const Run& run, const RunBefore& before) {
     try {
         cluster::keep_end_notes(run.directory.end_notes(), run.session.world_rank(), before.restart,
@@ -205,8 +208,9 @@ void keep_end_notes(const Run& run, const RunBefore& before) {
     }
 }
 
-/// Collective over the world. World rank 0 opens the run directory, and says what it found; the others know what was
-/// before, and the leaders what their islands need, which they merge while the start is recorded.
+/// Collective over the world. World rank 0 opens the run directory and logs its state. All ranks get the facts about
+/// earlier starts. The leaders also get the individuals that their islands need, and merge them while world rank 0
+/// records the start.
 OpenedRun open_run_everywhere(const Run& run) try {
     run.begin(Phase::run_directory);
     const cluster::Layout& layout = run.placement.layout;

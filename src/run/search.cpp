@@ -1,4 +1,4 @@
-// What a start does once it is built: the search, and its end.
+// The search phase of a start, and the end of the start.
 #include "finch/base/clock.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
@@ -33,12 +33,13 @@
 namespace finch::run {
 namespace {
 
-/// For finch train --profile; nothing if the options do not ask for it.
+/// Returns the profile of finch train --profile; nothing if the options do not request it.
 std::optional<train::Profile> begin_profile(const RunOptions& options) {
     return options.profile ? std::make_optional<train::Profile>() : std::nullopt;
 }
 
-/// Leader only, its followers obey: what was measured, into the log and into profile.json.
+/// Leader only. Sends the order `report` to the followers, then writes the measured profile to the log and to
+/// profile.json.
 void tell_profile(const Run& run, evaluate::Slots& slots) {
     const evaluate::Order order{.kind = evaluate::Order::Kind::report};
     evaluate::send_order(run.group, order);
@@ -104,7 +105,7 @@ island::WorkerOptions worker_options(const Run& run, const OpenedRun& opened, co
     return options;
 }
 
-/// `population`: what the leader knows, once it points at something.
+/// Returns the evaluator for the objective. `population`: a pointer that the leader sets later to its population.
 std::unique_ptr<island::Evaluator> make_evaluator(const Run& run, std::uint64_t number, evaluate::Slots& slots,
                                                   const search::Population* const& population) {
     if (std::holds_alternative<config::FunctionObjective>(run.config.objective)) {
@@ -127,7 +128,7 @@ std::unique_ptr<island::Evaluator> make_evaluator(const Run& run, std::uint64_t 
     return evaluator;
 }
 
-/// This rank's trainings. Collective over the worker.
+/// The trainings of this rank. Collective over the worker.
 struct Trainings {
     explicit Trainings(const Run& run)
         : profile(begin_profile(run.options)),
@@ -144,17 +145,17 @@ std::unique_ptr<search::Propagator> make_propagator(const Run& run, int island) 
                : search::make_propagator(run.config.propagator_of(island), run.config.space, run.config.seed);
 }
 
-/// Ends this process at once, without a word to any other: its files are closed, and a peer may be dead.
+/// Ends this process immediately without a message to other processes: its files are closed, and a peer may be dead.
 [[noreturn]] void leave_at_once(int code) {
     std::fflush(nullptr);
     std::_Exit(code);
 }
 
-/// Collective over the world, but after TERM. Returns the `code` of world rank 0.
+/// Collective over the world, except after SIGTERM. Returns the `code` of world rank 0.
 int end_together(const Run& run, int code) {
-    // A follower that was dismissed after TERM leaves as its leader does, without a word to other workers.
+    // After SIGTERM a dismissed follower exits like its leader, without a message to other workers.
     if (cluster::stop_request() == StopRequest::urgent) {
-        // A launcher ends the others when the first one leaves, so each waits for those that still save.
+        // A launcher kills all ranks when the first rank exits, so each rank waits for ranks that are still saving.
         comm::wait_for_all(MPI_COMM_WORLD, cluster::seconds_left_to_stop() - 2);
         leave_at_once(exit_stopped);
     }
@@ -165,7 +166,7 @@ int end_together(const Run& run, int code) {
 
 }  // namespace
 
-/// Executes the leader's orders.
+/// Follower only. Executes the leader's orders.
 void Run::follow() {
     end_phases();
     std::optional<Trainings> trainings;
@@ -184,10 +185,10 @@ void Run::follow() {
     evaluate::follow(group, obey, trainings && trainings->profile ? &*trainings->profile : nullptr);
 }
 
-/// Leaders: the search itself. Collective over the leaders at its beginning and its orderly end. Returns the exit code,
-/// on world rank 0.
+/// Leader only. Runs the search. Collective over the leaders at the beginning and at an orderly end. Returns the exit
+/// code on world rank 0.
 int Run::lead() {
-    OpenedRun begun = std::move(opened);  // its lock is given back here: the process may be left at once
+    OpenedRun begun = std::move(opened);  // the lock must be released here: the process may exit immediately
     share_results(leaders.get(), begun.other_results);
     FileJournal journal(directory.journal(place().worker), begun.before.run);
     std::optional<FileArchive> archive;
@@ -200,7 +201,7 @@ int Run::lead() {
     const auto evaluator = make_evaluator(*this, begun.before.run, trainings.slots, population);
     const island::IslandMap islands(placement.layout.island_of_worker, placement.layout.islands);
     const auto propagator = make_propagator(*this, islands.island_of(place().worker));
-    // A trial prints its individual itself.
+    // In a trial (finch plan --try), try_plan() prints the individual.
     Progress progress(config, is_world_rank_0() && !options.is_trial, begun.population, begun.before.hours);
     island::Worker worker(worker_options(*this, begun, islands), std::move(begun.population), *propagator, *evaluator,
                           journal, *mailbox, archive ? &*archive : nullptr, progress,
@@ -218,7 +219,7 @@ int Run::lead() {
         evaluator->dismiss();
         if (is_world_rank_0() && options.is_trial) {
             std::error_code none;
-            std::filesystem::remove_all(directory.root(), none);  // nothing else runs before the process ends
+            std::filesystem::remove_all(directory.root(), none);  // no destructor runs before the process ends
         }
         return exit_stopped;
     }

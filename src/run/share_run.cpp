@@ -12,14 +12,14 @@
 namespace finch::run {
 namespace {
 
-/// What goes to one island.
+/// The individuals to send to one island.
 struct Delivery {
-    int leader = 0;  ///< its first, by rank among the leaders
+    int leader = 0;  ///< the island's first leader: its rank among the leaders
     std::span<const search::Individual* const> left;
 };
 
-/// Sends what each island needs in chunks of about chunk_bytes, an empty one at its end: to one after the other in
-/// turn, so that all islands merge at the same time.
+/// Sends the needed individuals to each island in chunks of about chunk_bytes, followed by an empty chunk. Sends one
+/// chunk to each island in turn, so all islands merge at the same time.
 void send_known(const search::Population& population, std::vector<Delivery> deliveries,
                 const std::function<void(int leader, Bytes&)>& send) {
     Bytes chunk;
@@ -38,7 +38,8 @@ void send_known(const search::Population& population, std::vector<Delivery> deli
     }
 }
 
-/// Everything is sent first, so that world rank 0 continues while it is merged. The island's first leader forwards it.
+/// Receives all chunks before merging them, so world rank 0 can continue early. The first leader of the island forwards
+/// the chunks.
 void receive_known(search::Population& population, const std::function<Bytes()>& receive) {
     std::vector<Bytes> chunks;
     do {

@@ -34,8 +34,10 @@ double start_seconds() {
 
 namespace {
 
-/// Long work, while which the others wait: one rank's with files, half an hour unless FINCH_START_SECONDS is set; or
-/// what world rank 0 hands out, of which a million individuals take some seconds. Or none.
+/// The work for which other ranks wait in a phase:
+/// - `none`: no long work
+/// - `files`: one rank works with files, for up to half an hour if FINCH_START_SECONDS is not set
+/// - `handing_out`: world rank 0 distributes data; a million individuals take some seconds
 enum class Work { none, files, handing_out };
 
 struct PhaseFacts {
@@ -63,7 +65,7 @@ double deadline_of(Work work, double seconds_to_answer) {
                                        : seconds_to_answer;
 }
 
-/// FINCH_TEST_HANG, "RANK:PHASE:SECONDS".
+/// The parsed value of FINCH_TEST_HANG: "RANK:PHASE:SECONDS".
 struct HangTest {
     std::string rank;
     std::string phase;
@@ -99,13 +101,13 @@ double hang_for_test(const std::string& phase, double seconds) {
 }
 
 void barrier_with_deadline(const comm::Session& session) {
-    begin_phase(session, Phase::roll_call, start_seconds() / 4);  // all have left MPI_Init by now
+    begin_phase(session, Phase::roll_call, start_seconds() / 4);  // all ranks have left MPI_Init
     const auto environment = cluster::Environment::of_this_process();
     comm::check_start(MPI_COMM_WORLD, cluster::nodes_of_ranks(environment, session.world_size()));
 }
 
 void begin_phase(const comm::Session& session, Phase phase, double seconds_to_answer) {
-    constexpr double seconds_to_tell = 30;  // a wait tells who is missing; the alarm is for what is none
+    constexpr double seconds_to_tell = 30;  // a wait in MPI reports missing ranks before this alarm
     const PhaseFacts& facts = phase_facts.at(static_cast<std::size_t>(phase));
     const std::string what(facts.words);
     const double seconds = hang_for_test(what, deadline_of(facts.work, seconds_to_answer));
@@ -149,12 +151,12 @@ Placement place_ranks(const comm::Session& session, const config::Config& config
     Placement placement;
     placement.node_of_rank = comm::names_of_nodes(MPI_COMM_WORLD);
     placement.layout = cluster::make_layout(placement.node_of_rank, layout_options(config));
-    // Slurm gives each task its own CPUs; elsewhere the ranks of a node share what they may run on.
+    // Slurm gives each task its own CPUs. Without Slurm, the ranks of a node share the usable CPUs.
     const int usable = cluster::usable_cpus();
     const int sharing = slurm.cpus_per_task ? 1 : placement.mine(session.world_rank()).local_ranks;
     const int own = slurm.cpus_per_task ? std::min(usable, static_cast<int>(*slurm.cpus_per_task)) : usable / sharing;
     placement.threads = config.workers.threads > 0 ? config.workers.threads : std::max(1, own);
-    // A batch script's own, which mpirun hands on, are 0 in all ranks.
+    // mpirun passes on SLURM_PROCID and SLURM_LOCALID of the batch script, which are then 0 on all ranks.
     const bool is_of_this_rank = cluster::Environment::of_this_process().number("SLURM_PROCID") == session.world_rank();
     if (is_of_this_rank && slurm.localid && *slurm.localid != placement.mine(session.world_rank()).local_rank) {
         spdlog::warn("Slurm says that rank {} is number {} of its node; counting ranks by node gives {}",
@@ -173,7 +175,7 @@ void check_first_weights(const config::Config& config, const data::Datasets& dat
             mine = fmt::format("{:08x}", crc32c(std::as_bytes(std::span(first.parameters))));
             break;
         } catch (const ConfigError&) {
-            continue;  // no such network can exist
+            continue;  // not a possible network
         }
     }
     const std::vector<std::string> all = comm::gather_all(MPI_COMM_WORLD, mine);

@@ -49,7 +49,7 @@ void FileArchive::report(const search::WorkerReport& report) {
     try {
         lock_.heartbeat();
     } catch (const StorageError& error) {
-        spdlog::warn("{}", error.what());  // write() tries it too, and says so where it fails
+        spdlog::warn("{}", error.what());  // write() tries it again
     }
     facts_.merge(report);
 }
@@ -60,7 +60,8 @@ bool FileArchive::write(const search::Population& population) {
         if (!facts_.starts.empty()) {
             facts_.starts.back().seconds = steady_seconds() - began_;
         }
-        // A large one takes longer than a sign of life lasts.
+        // A large archive takes longer to write than a heartbeat is valid, so write_archive() renews the lock in
+        // between.
         store::write_archive(directory_.archive(), space_, population, facts_, [this] { lock_.renew(); });
         curves_kept_ = std::exchange(curves_in_newest_, {});
         for (const auto& [id, individual] : population.individuals()) {

@@ -7,23 +7,26 @@
 #include <string>
 #include <vector>
 
-/// Checks before anything runs; evolve and plan share them.
+/// Checks at the beginning of evolve and plan.
 namespace finch::run {
 
-/// Throws ConfigError unless the configuration is a search; with `genes`, one individual of it.
+/// Throws ConfigError if the configuration describes no search, or if `genes` describe no individual of the search
+/// space.
 void check_search(const config::Config& config, const std::optional<std::vector<std::string>>& genes);
 
-/// Options of the data section. Only if the objective is no function.
+/// Returns the options of the data section. Requires that the objective trains networks.
 [[nodiscard]] data::Options data_options(const config::Config& config);
 
-/// Throws ConfigError unless the images leave some to train with, and some network of the space can exist for them.
+/// Throws ConfigError if no images are left for training, or if no network of the search space can exist for the
+/// images.
 void check_data(const config::Config& config, const data::Datasets& datasets);
 
-/// "60000 images of 28 x 28 x 1 in 10 classes: 50000 train, 10000 validate; 10000 more test the best model".
+/// Returns a text about the data: "60000 images of 28 x 28 x 1 in 10 classes: 50000 train, 10000 validate; 10000 more
+/// test the best model".
 [[nodiscard]] std::string data_text(const config::Config& config, const data::Datasets& datasets);
-/// A line for each of data.systems: its images, and its share of an epoch.
+/// Returns a line for each of data.systems: the number of its images, and its share of an epoch.
 [[nodiscard]] std::vector<std::string> systems_lines(const config::Config& config, const data::Datasets& datasets);
-/// Warnings of labels that no training image has, and of channels that never vary.
+/// Returns warnings about labels without training images, and about channels with constant pixels.
 [[nodiscard]] std::vector<std::string> data_warnings(const config::Config& config, const data::Datasets& datasets);
 
 }  // namespace finch::run

@@ -4,17 +4,19 @@
 #include "finch/run/run.hpp"
 #include "finch/run/storage.hpp"
 
-/// The last writes after a search.
+/// The final writes to files after a search.
 namespace finch::run {
 
-/// Keeps models/best.h5 as new as the archive, so that it is there whatever ends the run. `run` must outlive it.
+/// Returns a callback that updates models/best.h5 after each write of the archive, so this file is up to date however
+/// the run ends. `run` must outlive the callback. `number`: the run number.
 [[nodiscard]] FileArchive::Written publisher(const Run& run, std::uint64_t number);
 
-/// World rank 0, with seconds left and maybe no peer alive: what it knows, and before anything that waits for others.
+/// World rank 0 only. Writes the archive at an urgent stop, with only seconds left and other ranks possibly dead. Must
+/// be called before any operation that waits for other ranks.
 void close_urgently(const Run& run, const island::Worker& worker, FileArchive& archive);
 
-/// Leaders: after an orderly end everything is in one synced archive, and the journals are emptied. Collective over the
-/// leaders. Returns the exit code of the run, on world rank 0, to which alone `archive` is given.
+/// Collective over the leaders. After an orderly end: writes everything to one synced archive, then empties the
+/// journals. `archive`: null except on world rank 0. Returns the exit code of the run on world rank 0.
 [[nodiscard]] int close_orderly(const Run& run, const island::Worker& worker, FileJournal& journal,
                                 FileArchive* archive);
 

@@ -13,28 +13,28 @@
 
 namespace finch::run {
 
-/// This rank's device and how its worker sums.
+/// The device of this rank, and the kind of all-reduce in its worker.
 struct OpenedDevice {
     std::unique_ptr<backend::Device> device;
     cluster::AllReduceKind communicator = cluster::AllReduceKind::none;
     std::string description;  ///< for the log: "cuda:1 NVIDIA H200 (GPU-…)", "cpu"
-    std::string uuid;         ///< of a CUDA device
-    int ranks_on_it = 1;      ///< of the run, that use this CUDA device
+    std::string uuid;         ///< of a CUDA device; otherwise empty
+    int ranks_on_it = 1;      ///< number of this run's ranks that use this CUDA device
 };
 
-/// Devices that the configuration asks for.
+/// Returns the devices that the configuration requests.
 [[nodiscard]] cluster::DeviceWishes device_wishes(const config::Config& config);
-/// A device of `kind`, which is not automatic. `index`: that of a CUDA device. `threads` and `free_memory`: what the
-/// rank may take of its node.
+/// Opens a device of type `kind`, which must not be automatic. `index`: the index of a CUDA device. `threads`: the
+/// number of CPU threads of this rank. `free_memory`: returns the node memory that this rank may still use.
 [[nodiscard]] std::unique_ptr<backend::Device> make_device(cluster::DeviceKind kind, int index, int threads,
                                                            std::function<std::int64_t()> free_memory = {});
 
-/// Collective over the world. Finds out who sees which devices, decides who computes where, and opens this rank's.
-/// Throws ConfigError on every rank where it cannot be as configured.
+/// Collective over the world. Gathers the visible devices of all ranks, assigns a device to each rank, and opens the
+/// device of this rank. Throws ConfigError on every rank if the devices do not satisfy the configuration.
 [[nodiscard]] OpenedDevice open_device(const comm::Session& session, const config::Config& config,
                                        const Placement& placement);
 
-/// Throws ConfigError if `device`, on `node`, cannot compute in the precision of a network that may be bred.
+/// Throws ConfigError if `device`, on `node`, does not support a precision that networks of the search may have.
 void check_precision(const config::Config& config, const backend::Device& device, const std::string& node);
 
 }  // namespace finch::run

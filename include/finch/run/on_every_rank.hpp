@@ -7,12 +7,13 @@
 
 namespace finch::run {
 
-/// Collective over `world`. Runs `work` on world rank 0 and gives its text to all. Where it threw a ConfigError (or
-/// another Error), every rank throws an equal one, so that all leave by the same way and main() prints it once.
+/// Collective over `world`. Runs `work` on world rank 0 and returns its text on all ranks. If `work` throws a
+/// ConfigError (or another Error), every rank throws an equal exception. All ranks then end in the same way, and the
+/// message is printed once.
 [[nodiscard]] std::string on_rank_zero(MPI_Comm world, const std::function<std::string()>& work);
 
-/// Collective over `world`. Runs `work` on every rank; where it threw on any, all throw what the lowest such rank
-/// threw.
+/// Collective over `world`. Runs `work` on every rank. If `work` throws on any rank, all ranks throw the exception of
+/// the lowest failed rank.
 void on_every_rank(MPI_Comm world, const std::function<void()>& work);
 
 }  // namespace finch::run

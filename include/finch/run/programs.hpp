@@ -15,29 +15,30 @@
 
 namespace finch::run {
 
-/// Data with which the programs of a CommandObjective are started, the same on every rank.
+/// The inputs for starting the programs of a CommandObjective, the same on every rank.
 struct PreparedPrograms {
     std::string fingerprint;  ///< of the templates
     evaluate::CommandLine line;
 };
 
-/// The command line of `config`, and its templates, read here. Throws ConfigError if they name no gene, or a
-/// template cannot be read. Nothing if the objective is no program.
+/// Returns the command line of `config` with the templates `texts`; nothing if the objective is not a program. Throws
+/// ConfigError if the command or a template contains a name that is not a gene.
 [[nodiscard]] std::optional<PreparedPrograms> prepare_programs(const config::Config& config,
                                                                const evaluate::TemplateTexts& texts);
-/// Collective over the world: the same with the templates that world rank 0 reads; the program can be started on every
-/// rank's node. Throws ConfigError.
+/// Collective over the world. Does the same as prepare_programs(), with templates that world rank 0 reads. Throws
+/// ConfigError if a template cannot be read, or if the program cannot be started on the node of any rank.
 [[nodiscard]] std::optional<PreparedPrograms> prepare_programs_everywhere(const config::Config& config);
 
-/// Remarks about a command: arguments that are files here, one for all workers, and words of a shell.
+/// Remarks and warnings about a command: arguments that name existing files, which all workers share, and words that
+/// have a meaning only in a shell.
 struct CommandNotes {
     std::vector<std::string> remarks;
     std::vector<std::string> warnings;
 };
 [[nodiscard]] CommandNotes command_notes(const evaluate::CommandLine& line);
 
-/// Collective over the world. The worker's programs, on this rank; warns of devices that they do not see. `config`,
-/// `prepared`, `group` and `launcher` outlive it.
+/// Collective over the world. Returns the object that runs the worker's programs on this rank. Warns about devices that
+/// the programs do not see. `config`, `prepared`, `group` and `launcher` must outlive the returned object.
 [[nodiscard]] std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config,
                                                                 const PreparedPrograms& prepared,
                                                                 const comm::Group& group, process::Launcher& launcher,

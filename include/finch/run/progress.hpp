@@ -9,18 +9,19 @@
 
 namespace finch::run {
 
-/// Progress for the user: on world rank 0 a line per finished individual (summaries if they come faster than a person
-/// reads), and a live line on a terminal. Failures are warnings.
+/// The progress messages for the user, on world rank 0. Prints a line per finished individual, or a summary if
+/// individuals finish faster than a person can read. Updates a live line on a terminal. Failures are logged as
+/// warnings.
 class Progress : public island::Observer {
 public:
-    /// `before`: what the run knew at this start.
+    /// `before`: the population of the run at the beginning of this start.
     Progress(const config::Config& config, bool is_rank_zero, const search::Population& before, double hours_before);
 
     void finished(const search::Individual& individual, const search::Population& population) override;
     void tick(const search::Population& population) override;
     void said(const std::string& text) override;
     void warned(const std::string& text) override;
-    /// Logs the number of failures that no line has named yet.
+    /// Logs the number of failures that no log line has mentioned yet.
     void report_failures();
 
 private:
@@ -34,8 +35,8 @@ private:
     double began_;
     double last_line_ = 0;
     double last_live_ = 0;
-    std::int64_t unsaid_ = 0;           ///< individuals that no line has named
-    std::int64_t unsaid_failures_ = 0;  ///< of them
+    std::int64_t unsaid_ = 0;           ///< individuals that no log line has mentioned
+    std::int64_t unsaid_failures_ = 0;  ///< failures that no log line has mentioned
     search::Outcomes outcomes_;         ///< of all starts, on world rank 0
 };
 

@@ -12,30 +12,32 @@
 
 namespace finch::run {
 
-/// World rank 0 only. Makes models/best.h5 the weights of `best`, an individual of the run `run` or null, as the worker
-/// that trained it kept them, without results: some milliseconds, so that it can follow every archive. False if they
-/// are not there, and what was published stands. Throws StorageError.
+/// World rank 0 only. Writes the weights of `best`, an individual of the run `run` or null, to models/best.h5, without
+/// results. Reads the weights from the file of the worker that trained `best`. This takes some milliseconds, so it is
+/// possible after every write of the archive. Returns false and leaves models/best.h5 unchanged if the weights are not
+/// found. Throws StorageError.
 bool publish_weights(const store::RunDirectory& directory, std::uint64_t run, const search::Individual* best);
 
-/// World rank 0 only. The same from the file of whichever worker trained it, and then its results on the test and the
-/// validation set (set_results()). Returns a sentence for the log; nothing if there is no individual yet or the file is
-/// up to date. Throws StorageError, std::bad_alloc, what a device's library throws, and FileError if the weights are in
-/// no file of this run.
+/// World rank 0 only. Does the same as publish_weights(), but searches the files of all workers, and adds the results
+/// on the test and the validation set (set_results()). Returns a sentence for the log; nothing if `best` is null or the
+/// file is up to date. Throws StorageError, std::bad_alloc, exceptions of a device's library, and FileError if no file
+/// of this run contains the weights.
 [[nodiscard]] std::optional<std::string> publish_best(const store::RunDirectory& directory, std::uint64_t run,
                                                       const config::Config& config, const data::Datasets& datasets,
                                                       backend::Device& device, const search::Individual* best);
 
-/// World rank 0 only. The same at the end of a start, whose results are all there: it logs the sentence, and any
-/// failure as a warning. False if something is missing in models/best.h5.
+/// World rank 0 only. Calls publish_best() at the end of a start and logs its sentence, or any failure as a warning.
+/// Requires that all results of the start are present. Returns false if models/best.h5 is incomplete.
 [[nodiscard]] bool publish_or_warn(const store::RunDirectory& directory, std::uint64_t run,
                                    const config::Config& config, const data::Datasets& datasets,
                                    backend::Device& device, const search::Individual* best);
 
-/// World rank 0 only. Removes the weights of all repeats but the best of each individual, which alone may be published.
+/// World rank 0 only. Removes the weights of all repeats, except the best repeat of each individual: only this repeat
+/// may be published.
 void remove_spare_weights(const store::RunDirectory& directory, const search::Population& population);
 
-/// World rank 0 only. Removes snapshots of individuals that are finished: a kill came between the record and the
-/// removal, or the file system refused it.
+/// World rank 0 only. Removes snapshots of finished individuals. A snapshot remains if a process was killed between
+/// recording the result and removing the snapshot, or if the file system refused the removal.
 void remove_finished_trainings(const store::RunDirectory& directory, const search::Population& population);
 
 }  // namespace finch::run

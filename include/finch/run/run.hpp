@@ -22,39 +22,40 @@
 
 namespace finch::run {
 
-/// A start that ends before anything has begun, to be resumed: a signal asked to stop, or files fail.
+/// The exception for a start that ends before its search and is to be resumed: a signal requested a stop, or files
+/// failed.
 struct StoppedAtStart {
-    std::string why;  ///< on every rank
+    std::string why;  ///< the reason, on every rank
 };
 
-/// One start of a search, on all ranks, from its configuration to its end. What it consists of stands in the order in
-/// which it is built; it is destroyed in the reverse one. All operations are collective over the world.
+/// One start of a search on all ranks, from its configuration to its end. The members are declared in the order of
+/// construction and destroyed in reverse order. All operations are collective over the world.
 struct Run {
-    /// `session` and `options` must outlive it; `launcher` starts the programs of a CommandObjective. Throws
-    /// ConfigError if the input is wrong, StoppedAtStart.
+    /// Keeps references to `session` and `options`, which must outlive this object. `launcher` starts the programs of a
+    /// CommandObjective. Throws ConfigError if the input is wrong, and StoppedAtStart.
     Run(comm::Session& session, const RunOptions& options, process::Launcher launcher);
 
-    /// Leaders breed, followers evaluate with them. Returns the exit code, the same on every rank; leaves the process
-    /// at once after TERM.
+    /// Runs the search: leaders breed individuals, and followers help their leader to evaluate them. Returns the exit
+    /// code, the same on every rank. After SIGTERM, ends the process without returning.
     [[nodiscard]] int search();
 
     comm::Session& session;
     const RunOptions& options;
     process::Launcher launcher;
     cluster::Slurm slurm;
-    std::vector<std::string> notes{};  ///< world rank 0: on where the configuration's first guesses come from
+    std::vector<std::string> notes{};  ///< world rank 0: the origin of the first guesses
     config::Config config;
-    double seconds_to_answer;  ///< a rank that says nothing for so long is taken for dead
+    double seconds_to_answer;  ///< after this time without an answer, a rank counts as dead
     Placement placement;
     comm::Group group;
     comm::Communicator leaders;  ///< null on followers
     OpenedDevice device;
-    LoadedData data;                           ///< empty unless networks are trained
-    std::optional<PreparedPrograms> prepared;  ///< of a CommandObjective
-    std::unique_ptr<energy::Meter> meter;      ///< this rank's; null: its joules are not known
+    LoadedData data;                           ///< empty if no networks are trained
+    std::optional<PreparedPrograms> prepared;  ///< only with a CommandObjective
+    std::unique_ptr<energy::Meter> meter;      ///< of this rank; null: its joules are unknown
     store::RunDirectory directory;
     OpenedRun opened;
-    std::unique_ptr<evaluate::Programs> programs;  ///< of a CommandObjective
+    std::unique_ptr<evaluate::Programs> programs;  ///< only with a CommandObjective
 
     [[nodiscard]] const cluster::Place& place() const { return placement.mine(session.world_rank()); }
     [[nodiscard]] bool is_world_rank_0() const { return session.world_rank() == 0; }

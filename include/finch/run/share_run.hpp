@@ -9,12 +9,13 @@
 
 namespace finch::run {
 
-/// Approximate size of a part of a longer message.
+/// The approximate size of the chunks into which a long message is split.
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 
-/// Collective over `leaders` (rank = worker). The population of the run that world rank 0 opened, on every leader: the
-/// whole there, and elsewhere what the leaders of the own island need, without learning curves. It travels in chunks:
-/// to the first leader of each island, and on to the others.
+/// Collective over `leaders` (rank = worker). Distributes the population of the run that world rank 0 opened. World
+/// rank 0 keeps the whole population. Every other leader gets the individuals that the leaders of its island need,
+/// without learning curves. World rank 0 sends the individuals in chunks to the first leader of each island, which
+/// forwards the chunks.
 [[nodiscard]] OpenedRun share_run(MPI_Comm leaders, OpenedRun opened, std::span<const int> island_of_worker,
                                   search::ExchangeKind kind, int islands, std::vector<search::Cost> costs = {});
 

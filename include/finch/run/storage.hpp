@@ -14,14 +14,14 @@
 
 namespace finch::run {
 
-/// A leader's journal on disk. Opened at the first write, so open errors are handled like write errors.
+/// A leader's journal on disk. The file is opened at the first write, so open errors are handled like write errors.
 class FileJournal : public island::Journal {
 public:
     FileJournal(std::filesystem::path path, std::uint64_t run) : path_(std::move(path)), run_(run) {}
     void write(const Bytes& record) override;
     void sync(bool now) override;
     void forget(std::uint64_t records) override;
-    /// Everything written is in a synced archive.
+    /// Empties the journal. Requires that a synced archive contains all written records.
     void forget_all();
 
 private:
@@ -30,22 +30,22 @@ private:
     std::optional<store::Journal> journal_;
 };
 
-/// population.h5, kept by world rank 0, with the sign of life of the run's lock.
+/// The archive population.h5, written by world rank 0. This class also writes the heartbeat of the run's lock.
 class FileArchive : public island::Archive {
 public:
     using Written = std::function<void(const search::Population&)>;
-    /// `written` is called after each archive with what it holds.
+    /// Calls `written` after each write of the archive, with the archived population.
     FileArchive(const store::RunDirectory& directory, const search::Space& space, store::ArchiveFacts facts,
                 store::RunLock& lock, Written written);
 
     void event(const search::Event& event) override;
     void report(const search::WorkerReport& report) override;
-    /// Throws LockLost, as report() does.
+    /// Throws LockLost, like report().
     bool write(const search::Population& population) override;
     [[nodiscard]] std::vector<search::Id> curves_kept() const override { return curves_kept_; }
     /// Sets the run's state for the next write.
     void set_state(RunState state) { facts_.state = state; }
-    /// Whether the last write() succeeded.
+    /// True if the last write() succeeded.
     [[nodiscard]] bool is_current() const noexcept { return is_current_; }
     [[nodiscard]] const store::ArchiveFacts& facts() const noexcept { return facts_; }
 
@@ -54,11 +54,11 @@ private:
     const search::Space& space_;
     store::ArchiveFacts facts_;
     store::RunLock& lock_;
-    double began_;  ///< steady
+    double began_;  ///< steady_seconds() at construction
     Written written_;
     bool is_current_ = false;
     std::vector<search::Id> curves_kept_;
-    std::vector<search::Id> curves_in_newest_;  ///< that were still in memory when it was written
+    std::vector<search::Id> curves_in_newest_;  ///< in memory during the last write
 };
 
 }  // namespace finch::run
