@@ -10,7 +10,7 @@
 namespace finch::app {
 namespace {
 
-/// Whether all that a replay repeats has the same bits.
+/// True if all fields that a replay can reproduce have the same bits in both epochs.
 bool same_epoch(const Epoch& again, const Epoch& recorded) {
     bool same = true;
     for_each_field<Epoch>([&](const auto& field) {

@@ -9,7 +9,7 @@
 namespace finch::app {
 namespace {
 
-/// The type as the help has it, without the check that follows it: INT:POSITIVE.
+/// Returns the type that the help prints, without its check: "INT" of "INT:POSITIVE".
 std::string type_of(const CLI::Option& option) {
     const std::string type = option.get_type_name();
     return type.substr(0, type.find(':'));
@@ -19,7 +19,7 @@ bool is_flag(const CLI::Option& option) {
     return option.get_items_expected_max() == 0;
 }
 
-/// Calls `visit` for `app`'s verbs that have none below them, with their whole names: "data generate".
+/// Calls `visit` for each verb of `app` that has no subcommands, with the verb's full name: "data generate".
 void for_each_verb(const CLI::App& app, const std::string& prefix,
                    const std::function<void(const std::string&, const CLI::App&)>& visit) {
     for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -32,7 +32,7 @@ void for_each_verb(const CLI::App& app, const std::string& prefix,
     }
 }
 
-/// What the help shows: no option without a group.
+/// Returns the options that the help prints: all options with a group name.
 std::vector<const CLI::Option*> shown_options(const CLI::App& verb, bool positional) {
     return verb.get_options([positional](const CLI::Option* option) {
         return option->get_positional() == positional && !option->get_group().empty();

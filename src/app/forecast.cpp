@@ -18,7 +18,7 @@ struct Search {
     std::int64_t evaluations = 0;
 };
 
-/// The end of a search by wall time, in seconds.
+/// Returns the wall time at which the budget ends a search, in seconds.
 double time_limit(const island::Budget& budget, const Workforce& workforce) {
     const double endless = std::numeric_limits<double>::infinity();
     return seconds_per_hour *
@@ -31,7 +31,7 @@ std::int64_t most_evaluations(const island::Budget& budget, const Workforce& wor
     return std::min(budget.evaluations.value_or(endless), by_worker);
 }
 
-/// What a search has done, where going through all of it would take long.
+/// The simulated part of a search that is too long to simulate completely.
 struct Begun {
     std::int64_t started = 0;
     std::int64_t epochs = 0;
@@ -39,7 +39,7 @@ struct Begun {
     double end = 0;
 };
 
-/// Extrapolated at its rate so far, with `slots` of them at work.
+/// Extrapolates the rest of the search from its evaluation rate so far, with `slots` busy slots.
 Search extrapolated(const island::Budget& budget, const Begun& begun, std::int64_t most, double limit, int slots) {
     const double rate = static_cast<double>(slots * begun.started) / begun.seconds_of_slots;  // per second
     const double rate_of_epochs = rate * static_cast<double>(begun.epochs) / static_cast<double>(begun.started);
@@ -50,7 +50,7 @@ Search extrapolated(const island::Budget& budget, const Begun& begun, std::int64
     return {.hours = (begun.end + left) / seconds_per_hour, .evaluations = begun.started + std::llround(left * rate)};
 }
 
-/// One search in virtual time: each slot takes the next individual as soon as it is free.
+/// Simulates one search in virtual time: each slot starts the next individual as soon as it is free.
 Search search_once(const island::Budget& budget, const Workforce& workforce,
                    std::span<const SampledIndividual> individuals, RandomStream& random) {
     const double limit = time_limit(budget, workforce);

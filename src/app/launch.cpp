@@ -19,7 +19,7 @@
 namespace finch::app {
 namespace {
 
-/// MPI_Init waits for every rank, for ever if one of them never comes.
+/// Sets a deadline for MPI_Init, which waits forever if a rank never arrives.
 void watch_start(const cluster::Environment& environment) {
     const double seconds = run::hang_for_test("init", run::start_seconds());
     const auto ranks = cluster::ranks_expected(environment);
@@ -30,7 +30,7 @@ void watch_start(const cluster::Environment& environment) {
         seconds);
 }
 
-/// `code`, unless what was printed is lost. A standard output that is closed was not meant to be read.
+/// Returns `code`, or exit_fault if printed text was lost. If standard output is closed, no text counts as lost.
 int after_output(int code) {
     const bool is_lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
     if (!is_lost || ::fcntl(STDOUT_FILENO, F_GETFD) == -1) {
@@ -59,7 +59,7 @@ int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>
     const cluster::Environment environment = cluster::Environment::of_this_process();
     const cluster::MpiStart mpi = comm::mpi_start();
     const auto problem = cluster::launch_problem(environment, mpi);
-    const bool has_mpi = mpi.starts_alone_in_step || !environment.text("SLURM_STEP_ID");  // to report it
+    const bool has_mpi = mpi.starts_alone_in_step || !environment.text("SLURM_STEP_ID");  // can report the problem
     if (problem && (bad_launch == BadLaunch::refuse || !has_mpi)) {
         if (environment.number("SLURM_PROCID").value_or(0) == 0) {
             complain(*problem);
@@ -79,7 +79,7 @@ int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>
         }
         code = exit_input;
     } catch (const std::exception& error) {
-        cluster::note_end(cluster::ExitCause::external);  // unless it was a training's fault, which was noted before
+        cluster::note_end(cluster::ExitCause::external);  // a training's own fault was noted before
         complain(fmt::format("rank {}: {}", session.world_rank(), error.what()));
         std::fflush(nullptr);
         MPI_Abort(MPI_COMM_WORLD, exit_fault);

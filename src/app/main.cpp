@@ -1,4 +1,4 @@
-// finch: parses the command line, runs one verb, and turns what it throws into a message and an exit code.
+// The program finch: parses the command line, runs one verb, and converts exceptions to a message and an exit code.
 #include "finch/app/completion.hpp"
 #include "finch/app/launch.hpp"
 #include "finch/app/plan.hpp"
@@ -20,7 +20,7 @@
 namespace finch::app {
 namespace {
 
-/// What the command line said. The callbacks of the chosen verb put it into `run`.
+/// The parsed command line. The callback of the chosen verb sets `run`.
 struct CommandLine {
     int argc = 0;
     char** argv = nullptr;
@@ -34,7 +34,7 @@ struct CommandLine {
     std::string id;
     bool progress = false;
     bool directory = false;
-    std::vector<std::filesystem::path> runs;  ///< whose status is asked for
+    std::vector<std::filesystem::path> runs;  ///< of `finch status`
     std::filesystem::path folder;
     std::int64_t samples = 12000;
     std::int64_t size = 28;
@@ -48,7 +48,7 @@ void add_settings(CLI::App& verb, std::vector<std::string>& settings) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-/// The options that evolve, train and status share.
+/// Adds the options that evolve, train and status share.
 void add_run_options(CLI::App& verb, run::RunOptions& options) {
     verb.add_option("--run", options.run, "the run directory (default: runs/NAME)")->type_name("DIR");
     add_settings(verb, options.settings);
@@ -59,7 +59,7 @@ void add_config(CLI::App& verb, run::RunOptions& options) {
     verb.add_option("config", options.config, "the configuration (YAML)")->required()->type_name("CONFIG");
 }
 
-/// Stands for a key.
+/// Adds --reuse, a short form of the key search.reuse.
 void add_reuse(CLI::App& verb, std::vector<std::string>& settings) {
     verb.add_option_function<std::vector<std::string>>(
             "--reuse",
@@ -114,7 +114,7 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
     });
 }
 
-/// What needs all ranks, and starts no programs.
+/// Adds the verbs that need all ranks and start no programs.
 void add_measuring_verbs(CLI::App& app, CommandLine& line) {
     const auto with_ranks = [&line](CLI::App* verb, std::function<int(comm::Session&)> work,
                                     BadLaunch bad_launch = BadLaunch::refuse) {
@@ -282,7 +282,8 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
     by_itself(generating, [&line] { return generate_data(line.folder, line.samples, line.size, line.seed); });
 }
 
-/// For the build alone, which installs bash's completion: no part of the help.
+/// Adds --completion-table, an option that the build uses to create the bash completion. The help does not show this
+/// option.
 void add_completion_table(CLI::App& app) {
     app.add_flag_callback("--completion-table",
                           [&app] {
@@ -292,7 +293,7 @@ void add_completion_table(CLI::App& app) {
         ->group("");
 }
 
-/// Says so where the first argument is no verb. Returns whether it is one, or an option.
+/// Prints an error and returns false if the first argument is neither a verb nor an option.
 bool knows_verb(const CLI::App& app, int argc, char** argv) {
     const std::string word = argc > 1 ? argv[1] : "-";
     std::vector<std::string> verbs;
@@ -312,7 +313,7 @@ bool knows_verb(const CLI::App& app, int argc, char** argv) {
 }  // namespace finch::app
 
 int main(int argc, char** argv) {
-    finch::cluster::catch_signals();  // before there is a thread, and before a stop can come too early
+    finch::cluster::catch_signals();  // before any thread exists, and before a stop request can arrive
     CLI::App app("Finch evolves convolutional networks on a Slurm cluster.", "finch");
     app.set_version_flag("--version", std::string("Finch ") + finch::program_version());
     app.require_subcommand(1);

@@ -22,7 +22,7 @@
 namespace finch::app {
 namespace {
 
-/// "search ends after 200 evaluations or 2 hours".
+/// Returns the budget as text: "the search ends after 200 evaluations or 2 hours".
 std::string budget_text(const island::Budget& budget, const search::Measure& measure) {
     std::vector<std::string> ends;
     const auto add = [&ends](const auto& amount, const std::string& format) {
@@ -39,7 +39,7 @@ std::string budget_text(const island::Budget& budget, const search::Measure& mea
     return fmt::format("the search ends after {}\n", fmt::join(ends, " or "));
 }
 
-/// As evolve would decide with such GPUs on each node, visible to all its ranks.
+/// Returns the device map that finch evolve would make if every rank sees `gpus_per_node` GPUs.
 cluster::DeviceMap map_devices(const config::Config& config, const cluster::Layout& layout, int gpus_per_node) {
     if (!config.trains()) {
         cluster::DeviceMap map;
@@ -55,7 +55,8 @@ cluster::DeviceMap map_devices(const config::Config& config, const cluster::Layo
     return cluster::map_devices(layout.places, std::vector(layout.places.size(), seen), run::device_wishes(config));
 }
 
-/// Refuses a precision that no processor has. A remark where this one lacks it: plan may run on a login node.
+/// Throws ConfigError if the networks need a precision that no CPU supports. If only this CPU lacks the precision,
+/// returns a remark: finch plan may run on a login node.
 std::string precision_text(const config::Config& config, const backend::Device& device) {
     bool lacks = false;
     for (const train::Recipe& recipe : config::trial_recipes(config)) {
@@ -90,7 +91,8 @@ std::string table(const config::Config& config, const cluster::Layout& layout, c
     return text;
 }
 
-/// What search.reuse would bring. `fingerprint`: nothing if the data are not here.
+/// Returns notes about the results that search.reuse would find. `fingerprint`: nothing if the data are not on this
+/// machine.
 std::string reuse_text(const config::Config& config, const std::optional<std::string>& fingerprint) {
     const store::RunDirectory directory(run::run_directory_of(config, {}));
     std::string text;
@@ -100,7 +102,8 @@ std::string reuse_text(const config::Config& config, const std::optional<std::st
     return text;
 }
 
-/// What is known of images, networks and memory. `datasets`: nothing if they are not here, and not described.
+/// Returns the facts about images, networks and memory. `datasets`: null if the data are neither on this machine nor
+/// described by data.expect.
 std::string training_text(const config::Config& config, const cluster::Layout& layout, bool uses_devices,
                           const data::Datasets* datasets) {
     const auto cpu = run::make_device(cluster::DeviceKind::cpu, cluster::no_device, 1);

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t few_genomes = 8;
 
-/// Sorted numbers.
+/// Sorted numbers with quantiles.
 class Distribution {
 public:
     explicit Distribution(std::vector<double> values) : values_(std::move(values)) {
@@ -55,7 +55,7 @@ Distribution seconds_of(const MeasuredWorkers& workers) {
     return Distribution(std::move(seconds));
 }
 
-/// Of `workers` beside `one`, those of one rank: the share of all ranks' time that is not lost, genome by genome.
+/// Returns the parallel efficiency of `workers` compared with `one`, the workers of one rank, for each genome.
 Distribution efficiency(const MeasuredWorkers& one, const MeasuredWorkers& workers) {
     std::vector<double> shares;
     for (std::size_t i = 0; i < std::min(one.sample.size(), workers.sample.size()); ++i) {
@@ -106,7 +106,7 @@ std::string remarks(const config::Config& config, const Measured& measured) {
     return text;
 }
 
-/// Times in one unit that suits the longest.
+/// A time unit that suits the longest of several times.
 struct Unit {
     const char* name;
     double seconds;
@@ -132,8 +132,8 @@ int nodes_of(const Question& question) {
     return static_cast<int>(std::set<std::string>(question.node_of_rank.begin(), question.node_of_rank.end()).size());
 }
 
-/// The layouts of the question's ranks that were measured and that evolve would take; `refused` gets a line for each
-/// other.
+/// Returns the measured layouts of the ranks in `question` that finch evolve would accept. Adds a line to `refused` for
+/// each layout that finch evolve would refuse.
 std::vector<Layout> layouts_of(const config::Config& config, const Question& question, const Measured& measured,
                                std::string& refused) {
     std::vector<Layout> layouts;
@@ -158,24 +158,24 @@ std::vector<Layout> layouts_of(const config::Config& config, const Question& que
     return layouts;
 }
 
-/// By more than rounding.
+/// True if `a` ends earlier than `b` by more than a rounding error.
 bool is_better_by_time(const Layout& a, const Layout& b) {
     constexpr double alike = 1e-6;
     return a.forecast.hours.median < (1 - alike) * b.forecast.hours.median;
 }
 
-/// Ends first or, where time alone ends it, has most evaluations.
+/// True if `a` ends earlier than `b`. If both end at the same time, true if `a` has more evaluations.
 bool is_better(const Layout& a, const Layout& b) {
     return is_better_by_time(a, b) ||
            (!is_better_by_time(b, a) && a.forecast.evaluations.median > b.forecast.evaluations.median);
 }
 
-/// "200"; "1500 (1400 to 1600)" where it is not the same in all forecasts.
+/// Returns the number of evaluations as text: "200", or "1500 (1400 to 1600)" if the forecasts differ.
 std::string evaluations_text(const Interval& evaluations) {
     return evaluations.low == evaluations.high ? fmt::format("{:.0f}", evaluations.median) : range_text(evaluations, 1);
 }
 
-/// What the best of these layouts has before the others.
+/// Returns the reason for choosing the best of these layouts: "it ends first" or "it evaluates most".
 std::string verdict(const std::vector<Layout>& layouts) {
     const auto ends_alike = [&layouts](const Layout& layout) {
         return !is_better_by_time(layout, layouts.front()) && !is_better_by_time(layouts.front(), layout);
@@ -193,7 +193,7 @@ std::string row_text(const Layout& layout, const Unit& unit, int nodes, std::int
                        starts > 0 ? std::to_string(starts) : "never");
 }
 
-/// As a shell reads it.
+/// Returns `text`, quoted for a shell if necessary.
 std::string quoted(const std::string& text) {
     const std::string plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./:,@%";
     if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) {
@@ -206,7 +206,7 @@ std::string quoted(const std::string& text) {
     return result + "'";
 }
 
-/// Beside an installed program, or in the repository's root.
+/// Returns the path of the job script evolve.sbatch: the installed file, or the file in the repository.
 std::string job_script() {
     std::error_code ignored;
     const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
@@ -214,7 +214,7 @@ std::string job_script() {
     return std::filesystem::exists(installed, ignored) ? installed.string() : "jobs/evolve.sbatch";
 }
 
-/// A limit in which the whole search ends in one start.
+/// Returns a job time limit that is long enough for the whole search.
 double limit_for(const Forecast& forecast, double seconds_of_start) {
     constexpr double reserve = 1.25;
     return reserve * (forecast.hours.high * seconds_per_hour + seconds_of_start) + seconds_to_stop + 60;

@@ -1,4 +1,4 @@
-// finch plan --measure.
+// Implements finch plan --measure.
 #include "finch/app/plan.hpp"
 #include "finch/app/plan_forecast.hpp"
 #include "finch/base/clock.hpp"
@@ -31,11 +31,11 @@ namespace finch::app {
 namespace {
 
 constexpr std::uint32_t random_genomes = 24;
-constexpr std::size_t fewest_genomes = 4;  ///< for which there may be three times the time
-constexpr double share_of_bounds = 0.3;    ///< of the time, for the genes' bounds
-constexpr std::size_t most_options = 8;    ///< of a choice
+constexpr std::size_t fewest_genomes = 4;  ///< they may take three times the planned time
+constexpr double share_of_bounds = 0.3;    ///< share of the time to measure the genes' bounds
+constexpr std::size_t most_options = 8;    ///< maximum number of measured options of a choice
 
-/// What this rank computes with in workers of so many ranks, which train each genome for `seconds`.
+/// The worker of this rank in a layout with `ranks` ranks per worker. Trains each genome for `seconds`.
 class Workers {
 public:
     /// Collective over the world.
@@ -55,8 +55,8 @@ public:
             comm::make_all_reduce(device_.communicator, group_, *device_.device, config_.workers.timeout_seconds);
     }
 
-    /// Collective over the world. All workers train the same at once, as in a search. The mean of their seconds;
-    /// nothing if it cannot be trained.
+    /// Collective over the world. All workers train the same genome at the same time, as in a search. Returns the mean
+    /// of their training times; nothing if the genome cannot be trained.
     std::optional<double> seconds_of(const search::Genome& genome, const data::Dataset& images) {
         const train::Recipe recipe = config_.recipe(genome, 0);
         const auto timing = train::measure_timing(*device_.device, group_, *all_reduce_, images, recipe, seconds_);
@@ -97,7 +97,8 @@ bool can_exist(const config::Config& config, const search::Genome& genome, const
     }
 }
 
-/// A latin hypercube, so that few genomes say much of all; random ones in the place of those that cannot exist.
+/// Returns a Latin hypercube sample, so that few genomes represent the whole space. Random genomes replace genomes for
+/// which no network can exist.
 std::vector<search::Genome> sample_of(const config::Config& config, const data::Dataset& images) {
     constexpr std::uint32_t most_attempts = 1000;
     const search::InitialDesign initial_design{
@@ -116,7 +117,7 @@ std::vector<search::Genome> sample_of(const config::Config& config, const data::
     return genomes;
 }
 
-/// Collective over the world: whether rank 0 has time for one more.
+/// A time limit. allows() is collective over the world: true if rank 0 has time for another measurement.
 class Deadline {
 public:
     explicit Deadline(double seconds) : end_(steady_seconds() + seconds), last_end_(end_ + 2 * seconds) {}
@@ -128,10 +129,10 @@ public:
 
 private:
     double end_;
-    double last_end_;  ///< for the first few
+    double last_end_;  ///< applies to the first `fewest_genomes`
 };
 
-/// Says how far it is: on a terminal at once, elsewhere now and then.
+/// Prints the progress of the measurement: immediately on a terminal, elsewhere every 10 s.
 class MeasureProgress {
 public:
     explicit MeasureProgress(const comm::Session& session) : is_zero_(session.world_rank() == 0) {}
@@ -153,12 +154,12 @@ private:
     double last_ = steady_seconds();
 };
 
-/// The shorter time, if there is one.
+/// Returns the shorter of two times; nothing if `now` is nothing.
 std::optional<double> shorter(const std::optional<SampledIndividual>& before, std::optional<double> now) {
     return before && now ? std::optional(std::min(before->seconds, *now)) : now;
 }
 
-/// Collective over the world.
+/// Collective over the world. Measures the genome number `which` on workers of all sizes.
 void measure_one(std::vector<std::unique_ptr<Workers>>& all, const std::vector<search::Genome>& genomes,
                  std::size_t which, const data::Dataset& images, std::vector<MeasuredWorkers>& measured) {
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -169,8 +170,8 @@ void measure_one(std::vector<std::unique_ptr<Workers>>& all, const std::vector<s
     }
 }
 
-/// Collective over the world. Measures every genome on all sizes of workers, then a second time as far as there is
-/// time. The shorter of two times counts, so that brief disturbances of the machine do not.
+/// Collective over the world. Measures every genome on workers of all sizes, then a second time as far as time allows.
+/// The shorter of two times counts, so brief disturbances of the machine have no effect.
 void measure_sample(MeasureProgress& progress, std::vector<std::unique_ptr<Workers>>& all,
                     const std::vector<search::Genome>& genomes, const data::Dataset& images, double seconds,
                     std::vector<MeasuredWorkers>& measured) {
@@ -190,7 +191,7 @@ void measure_sample(MeasureProgress& progress, std::vector<std::unique_ptr<Worke
     }
 }
 
-/// The bounds of a number, the options of a choice.
+/// Returns the values of a gene to measure: the bounds of a number, or the options of a choice.
 std::vector<double> values_to_try(const search::Gene& gene) {
     if (std::holds_alternative<search::ChoiceGene>(gene.kind)) {
         std::vector<double> options(std::min<std::size_t>(search::value_count(gene).value_or(0), most_options));
@@ -200,8 +201,8 @@ std::vector<double> values_to_try(const search::Gene& gene) {
     return {search::first_value(gene), search::snap(gene, std::numeric_limits<double>::infinity())};
 }
 
-/// Collective over the world. Each gene at its bounds, the others as in `base`; genes for which there was no time have
-/// none.
+/// Collective over the world. Measures each gene at its bounds while the other genes stay as in `base`. A gene has no
+/// values if the time was too short to measure it.
 std::vector<MeasuredGene> measure_bounds(MeasureProgress& progress, Workers& workers, const config::Config& config,
                                          const search::Genome& base, const data::Dataset& images, double seconds) {
     const Deadline deadline(seconds);
@@ -233,7 +234,7 @@ std::vector<MeasuredGene> measure_bounds(MeasureProgress& progress, Workers& wor
     return genes;
 }
 
-/// The one with the median time.
+/// Returns the index of the individual with the median time.
 std::size_t middle_of(const MeasuredWorkers& workers) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < workers.sample.size(); ++i) {
@@ -247,7 +248,7 @@ std::size_t middle_of(const MeasuredWorkers& workers) {
     return order.empty() ? 0 : order[order.size() / 2];
 }
 
-/// Workers of 1, 2, 4 … ranks and of as many as configured, where these divide the ranks that there are.
+/// Returns the sizes of workers to measure: 1, 2, 4 … ranks and the configured number, if they divide `world_size`.
 std::vector<int> sizes_to_measure(int world_size, int configured) {
     std::vector<int> sizes;
     for (int ranks = 1; ranks <= world_size; ranks *= 2) {
@@ -260,7 +261,7 @@ std::vector<int> sizes_to_measure(int world_size, int configured) {
     return sizes;
 }
 
-/// Collective over the world. The data, or stand-ins for them.
+/// Collective over the world. Returns the data, or stand-ins as described by data.expect if the files are absent.
 run::LoadedData load_or_stand_in(const config::Config& config) {
     const data::Options options = run::data_options(config);
     const std::string absent = run::on_rank_zero(MPI_COMM_WORLD, [&] { return absent_data(options).value_or(""); });
@@ -278,7 +279,8 @@ run::LoadedData load_or_stand_in(const config::Config& config) {
     return loaded;
 }
 
-/// What the plan is for: what the user asks about, the allocation, else the ranks that measure.
+/// Returns the ranks for which the plan is made: the user's options, otherwise the allocation, otherwise the ranks of
+/// this measurement.
 Question question_of_plan(const PlanOptions& options, std::vector<std::string> ranks_here) {
     const bool is_asked = options.nodes || options.ranks_per_node;
     const auto environment = cluster::Environment::of_this_process();
@@ -330,7 +332,7 @@ int measure_plan(const comm::Session& session, const PlanOptions& options) {
     const std::vector<search::Genome> genomes = sample_of(config, images);
     Measured measured;
     measured.seconds_of_start = seconds_of_start;
-    // As the memory of the plan counts them.
+    // Uses the same number of threads as the plan's memory estimate.
     const auto slurm = cluster::Slurm::read(cluster::Environment::of_this_process());
     const int threads =
         config.workers.threads > 0 ? config.workers.threads : static_cast<int>(slurm.cpus_per_task.value_or(1));

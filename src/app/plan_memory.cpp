@@ -17,13 +17,14 @@
 namespace finch::app {
 namespace {
 
-// Fitted to whole runs, on which they are 0.94 to 1.07 of what was measured (tools/bench/node_memory.sh).
+// Constants fitted to whole runs: the estimates are 0.94 to 1.07 times the measured memory
+// (tools/bench/node_memory.sh).
 constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
-constexpr std::int64_t node_bytes = 70 * mebibyte;    ///< once a node: libraries, as files are counted, and mpirun
-constexpr std::int64_t program_bytes = 6 * mebibyte;  ///< a rank without data
-constexpr std::int64_t plans_bytes = 6 * mebibyte;    ///< code and scratch of the networks' operations
-constexpr std::int64_t test_batch = 256;  ///< in which world rank 0 measures the best network on the test set
-/// memory_left() keeps a twentieth of the node's limit for others than the ranks.
+constexpr std::int64_t node_bytes = 70 * mebibyte;    ///< per node: mpirun, and the file pages of libraries
+constexpr std::int64_t program_bytes = 6 * mebibyte;  ///< per rank, without data
+constexpr std::int64_t plans_bytes = 6 * mebibyte;    ///< code and scratch memory of the networks' operations
+constexpr std::int64_t test_batch = 256;              ///< batch size of world rank 0 on the test set
+/// memory_left() reserves a twentieth of the node's limit for memory outside the ranks.
 constexpr double asked_per_used = 20.0 / 19.0;
 
 std::int64_t bytes_of(const data::Dataset& set) {
@@ -55,7 +56,7 @@ Networks try_networks(const config::Config& config, const data::Dataset& images,
                 std::max(networks.test_bytes, test.bytes + data::prefetch_bytes(recipe.data, images, test_batch));
             ++networks.possible;
         } catch (const ConfigError&) {
-            continue;  // run::check_data() knows that some can exist
+            continue;  // run::check_data() ensures that some networks can exist
         }
     }
     return networks;
@@ -85,7 +86,7 @@ NodeMemory node_memory(const config::Config& config, const cluster::Layout& layo
         slots * (networks.training_bytes + networks.prefetch_bytes) + networks.snapshot_bytes;
     const std::int64_t of_rank = program_bytes + (config.trains() ? plans_bytes + trainings : 0);
     const std::int64_t first = std::max<std::int64_t>(0, networks.test_bytes - trainings);
-    // The ranks of a node share one training set, of which there are two while it is read.
+    // The ranks of a node share one training set. Two copies of this set exist while it is read.
     const std::int64_t training_set = config.trains() ? bytes_of(datasets.training) : 0;
     const std::int64_t test_set = config.trains() ? bytes_of(datasets.test) : 0;
     const std::int64_t searching = most_ranks * of_rank + training_set + first;
@@ -102,7 +103,7 @@ std::string memory_text(const config::Config& config, const NodeMemory& memory) 
         return fmt::format("memory: Finch itself takes at most {} MiB on a node of {}; add that of {}\n",
                            mebibytes(memory.bytes), node, counted(memory.ranks * config.workers.slots, "program"));
     }
-    // --mem cannot stand beside the --mem-per-cpu of jobs/evolve.sbatch.
+    // --mem cannot be combined with the --mem-per-cpu of jobs/evolve.sbatch.
     return fmt::format(
         "memory: at most {} MiB on a node of {}: --mem-per-cpu={}M with --cpus-per-task={}, or, in a script "
         "that "

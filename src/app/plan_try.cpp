@@ -1,4 +1,4 @@
-// finch plan --try.
+// Implements finch plan --try.
 #include "finch/app/plan.hpp"
 #include "finch/base/format.hpp"
 #include "finch/report/individual.hpp"
@@ -18,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A new folder beside the run directory, so that all nodes see it; removed at the end with all that it holds.
+/// A new directory in the parent of the run directory, which all nodes can read. The destructor removes the directory
+/// and its content.
 class TemporaryPlace {
 public:
     explicit TemporaryPlace(const fs::path& run) : parent_(fs::absolute(run).parent_path()) {

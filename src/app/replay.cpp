@@ -22,11 +22,12 @@ namespace {
 
 constexpr std::int64_t steps_between_looks = 50;
 
-/// The configuration and one individual of a run, as they travel from world rank 0.
+/// The configuration and one individual of a run, as sent from world rank 0.
 struct Recorded {
     std::string config;
     std::string fingerprint;
-    /// Each began with the best weights of the one before; the last is the one that is asked for.
+    /// The last element is the individual to replay. Every other element supplied the initial weights of the next
+    /// element.
     std::vector<search::Individual> lineage;
 };
 
@@ -76,7 +77,7 @@ Recorded read_recorded(const std::filesystem::path& run, const std::string& id) 
     return recorded;
 }
 
-/// Says before a long training what can come of it.
+/// Warns before a long training if the replay cannot be equal to the last bit.
 void warn_of_ranks(const search::Individual& individual, int ranks) {
     const std::size_t comparable = comparable_epochs(individual, ranks);
     const std::size_t epochs = individual.curve.size();
@@ -95,7 +96,8 @@ void warn_of_ranks(const search::Individual& individual, int ranks) {
                  first > 0 ? first : individual.ranks, ranks);
 }
 
-/// Collective over the world. A device of the kind on which the individual was trained; all ranks are one worker.
+/// Collective over the world. Opens a device of the type on which the individual was trained. All ranks form one
+/// worker.
 run::OpenedDevice open_as_recorded(const comm::Session& session, config::Config config,
                                    const search::Individual& individual) {
     config.workers.ranks = session.world_size();
@@ -103,7 +105,7 @@ run::OpenedDevice open_as_recorded(const comm::Session& session, config::Config 
     config.workers.island_sizes.clear();
     config.workers.slots = 1;
     config.workers.threads = std::max(1, individual.threads);
-    // Recorded is the device's name: a kind's word, or what a CUDA device is called.
+    // The record has the name of the device: a word of DeviceKind, or the product name of a CUDA device.
     config.workers.device = enumerator<cluster::DeviceKind>(individual.device).value_or(cluster::DeviceKind::cuda);
     config.workers.communicator = cluster::AllReduceKind::automatic;
     const run::Placement placement =
@@ -114,7 +116,7 @@ run::OpenedDevice open_as_recorded(const comm::Session& session, config::Config 
 /// Collective over the world.
 void train_again(train::Training& training, const search::Individual& individual, const comm::Group& group) {
     if (individual.outcome == search::Outcome::pruned) {
-        // Its end, not what it was compared with, is repeated.
+        // Ends the training at the recorded epoch, without repeating the comparison that pruned it.
         training.set_pruner([end = individual.curve.size()](std::span<const Epoch> curve, std::int64_t) {
             return curve.size() >= end;
         });

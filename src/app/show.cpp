@@ -18,15 +18,15 @@
 namespace finch::app {
 namespace {
 
-constexpr double follow_seconds = 2;  ///< between two pictures
+constexpr double follow_seconds = 2;  ///< between two updates
 constexpr double most_follow_seconds = 30;
-constexpr std::size_t followed_workers = 20;  ///< whose trainings a picture shows
+constexpr std::size_t followed_workers = 20;  ///< number of workers whose trainings are shown
 
 bool is_terminal() {
     return ::isatty(STDOUT_FILENO) == 1;
 }
 
-/// A terminal that has colours, whose user has not asked for none (https://no-color.org).
+/// True if standard output is a terminal with colours and the user has not disabled them (https://no-color.org).
 bool has_colours() {
     const auto variable = [](const char* name) {
         const char* const value = std::getenv(name);
@@ -35,7 +35,7 @@ bool has_colours() {
     return is_terminal() && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
 }
 
-/// Headings, which are the lines that are not indented, bold.
+/// Returns `text` with bold headings: the lines that are not indented.
 std::string painted(const std::string& text) {
     if (!has_colours()) {
         return text;
@@ -49,7 +49,7 @@ std::string painted(const std::string& text) {
     return out;
 }
 
-/// What a live picture shows: how far it is, what is in training, the best.
+/// Returns the text of a live update: the progress, the current trainings, and the best individuals.
 std::string picture(const ShowOptions& options, const report::Status& status) {
     const auto [recovered, config, competition] = read_run(options.run);
     search::Population population(competition.exchange, std::max(1, recovered.facts.islands), competition.costs);
@@ -67,7 +67,8 @@ std::string picture(const ShowOptions& options, const report::Status& status) {
            report::worker_table(recovered.facts);
 }
 
-/// On a terminal one picture in place of the other; else a line when something has changed. Until the run has ended.
+/// Prints updates until the run has ended. On a terminal each update replaces the previous one; elsewhere each change
+/// adds a line.
 int follow(const ShowOptions& options) {
     std::string last;
     for (;;) {
@@ -86,14 +87,14 @@ int follow(const ShowOptions& options) {
         if (ended) {
             return exit_done;
         }
-        // A large run takes long to read, and a lock of another host is watched.
+        // Waits longer for a large run, because reading the run and checking the lock of another host take time.
         const double pause = std::clamp(10 * (steady_seconds() - began), follow_seconds, most_follow_seconds);
         std::this_thread::sleep_for(std::chrono::duration<double>(pause));
     }
 }
 
-/// How a shell evaluates an individual again: the program with the genes and the seed that it had, in a new folder.
-/// Empty unless the objective is a program.
+/// Returns the shell command that evaluates an individual again: the program with the same genes and seed, in a new
+/// folder. Empty if the objective is not a program.
 std::string command_text(const config::Config& config, const std::filesystem::path& run,
                          const search::Individual& individual) {
     const auto* const command = std::get_if<config::CommandObjective>(&config.objective);
@@ -115,7 +116,7 @@ std::string command_text(const config::Config& config, const std::filesystem::pa
         words.push_back(config::quoted_for_shell(argument));
     }
     std::string given = line.json(individual, paths);
-    given.pop_back();  // its end of line
+    given.pop_back();  // the newline
     return fmt::format("evaluate it again{}:\n  mkdir -p {}/{} && cd {} && printf '%s\\n' {} | env {}\n",
                        files.empty() ? "" : ", once the files of search.objective.files are there",
                        config::quoted_for_shell(folder.string()), config::checkpoints_folder,

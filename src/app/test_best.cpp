@@ -22,13 +22,13 @@
 namespace finch::app {
 namespace {
 
-/// What is to be tested, as it travels from world rank 0.
+/// The network to test, as sent from world rank 0.
 struct Tested {
-    std::string config;  ///< of the run, with the settings
+    std::string config;  ///< configuration of the run, with the settings of the options
     std::string fingerprint;
     search::Individual individual;
     NamedArrays weights;
-    std::vector<std::string> classes;  ///< their names
+    std::vector<std::string> classes;  ///< class names
 };
 
 bool is_of(const std::string& setting, const std::string& section) {
@@ -44,13 +44,13 @@ void check_settings(const TestOptions& options) {
     }
 }
 
-/// On the run's own test set.
+/// True if the network is measured on the run's own test set.
 bool tests_own_data(const TestOptions& options) {
     return !options.data && std::none_of(options.settings.begin(), options.settings.end(),
                                          [](const std::string& setting) { return is_of(setting, "data"); });
 }
 
-/// Throws ConfigError if there is none of this run, or it cannot be read.
+/// Reads models/best.h5. Throws ConfigError if the file does not exist, cannot be read, or belongs to another run.
 store::ModelFile read_best(const store::RunDirectory& directory, const store::Recovered& recovered) {
     const std::string path = directory.best_model().string();
     std::vector<std::string> problems;
@@ -75,7 +75,7 @@ store::ModelFile read_best(const store::RunDirectory& directory, const store::Re
     return std::move(*file);
 }
 
-/// World rank 0.
+/// World rank 0 only. Packs the network and its configuration into a message.
 std::string pack(const TestOptions& options) {
     check_settings(options);
     const store::RunDirectory directory(options.run);
@@ -86,11 +86,11 @@ std::string pack(const TestOptions& options) {
             fmt::format("{}: finch test measures a network, and this run's objective is a function or a program",
                         options.run.string()));
     }
-    // Any device will do, and this may be another machine.
+    // The network may be measured on any device, because the run may come from another machine.
     std::vector<std::string> settings{"workers.device=auto", "workers.threads=auto"};
     const auto sets_kind = [](const std::string& setting) { return setting.starts_with("data.kind="); };
     if (options.data && std::any_of(options.settings.begin(), options.settings.end(), sets_kind)) {
-        settings.push_back("data.path=" + *options.data);  // which that kind asks for
+        settings.push_back("data.path=" + *options.data);  // data.kind needs a path
     }
     settings.insert(settings.end(), options.settings.begin(), options.settings.end());
     const config::Config config = config::parse(recovered.facts.config, source, settings);
@@ -135,8 +135,8 @@ train::Recipe recipe_of(const config::Config& config, const search::Individual& 
     return recipe;
 }
 
-/// As many as the network tells apart: those of the data or, where the data lack the last ones, more; they are then the
-/// size of some tensor. Throws ConfigError if no number fits.
+/// Returns the number of outputs of the network: the number of classes in the data. If the data lack the last classes,
+/// returns a larger number that is the first dimension of some weight tensor. Throws ConfigError if no number fits.
 std::int64_t outputs_of(const nn::ModelSpec& model, const data::Dataset& set, const NamedArrays& weights) {
     std::set<std::int64_t> candidates{set.outputs()};
     for (const NamedArray& array : weights) {
@@ -160,7 +160,7 @@ std::int64_t outputs_of(const nn::ModelSpec& model, const data::Dataset& set, co
         set.height, set.width, set.channels, set.outputs(), set.targets.empty() ? "classes" : "numbers each", problem));
 }
 
-/// Collective over the world. All ranks are one worker.
+/// Collective over the world. Opens the device of this rank. All ranks form one worker.
 run::OpenedDevice open_as_one_worker(const comm::Session& session, config::Config config) {
     config.workers.ranks = session.world_size();
     config.workers.islands = 1;

@@ -9,17 +9,17 @@
 
 namespace finch::app {
 
-/// Result of training an individual once more.
+/// The result of training an individual again.
 struct Comparison {
-    bool equal = false;  ///< every epoch that can be compared is; false if none can
-    std::string text;    ///< both curves side by side, and the finding in words
+    bool equal = false;  ///< true if all comparable epochs are equal; false if no epoch is comparable
+    std::string text;    ///< a table of both curves, then the conclusion
 };
 
-/// How many of the recorded epochs `ranks` ranks can train again to the same bits: those before the first that another
-/// number of ranks trained.
+/// Returns the number of recorded epochs that `ranks` ranks can reproduce bit by bit: all epochs before the first epoch
+/// that a different number of ranks trained.
 [[nodiscard]] std::size_t comparable_epochs(const search::Individual& recorded, int ranks);
 
-/// `again` is what `ranks` ranks found; equal to the last bit.
+/// Compares the recorded learning curve bit by bit with `again`, the curve that `ranks` ranks have just trained.
 [[nodiscard]] Comparison compare(std::span<const Epoch> again, const search::Individual& recorded, int ranks);
 
 }  // namespace finch::app

@@ -9,20 +9,20 @@ namespace finch::app {
 
 inline constexpr double seconds_per_hour = 3600;
 
-/// Who works, as far as a forecast needs it.
+/// The workers and nodes that a forecast assumes.
 struct Workforce {
     int workers = 1;
-    int slots = 1;  ///< of each worker, which share it
+    int slots = 1;  ///< per worker: its concurrent trainings, which share its speed
     int nodes = 1;
 };
 
-/// A sample of the individuals that a search might have.
+/// One measured individual, an element of the sample for forecast().
 struct SampledIndividual {
-    double seconds = 0;       ///< of a worker that has nothing else to do
-    std::int64_t epochs = 0;  ///< that it trains
+    double seconds = 0;       ///< training time on a worker that trains nothing else
+    std::int64_t epochs = 0;  ///< trained in this time
 };
 
-/// A number with the ends of the interval in which it lies with 90 %.
+/// A median and its 90 % interval.
 struct Interval {
     double low = 0;
     double median = 0;
@@ -34,19 +34,20 @@ struct Forecast {
     Interval evaluations;
 };
 
-/// Whether anything but a target loss ends it.
+/// True if the budget has any limit except a target loss.
 [[nodiscard]] bool is_foreseeable(const island::Budget& budget) noexcept;
 
-/// How long a search takes whose individuals are like those of `sample`, and how many it has: no worker waits for
-/// another, and every individual trains to its end. From many searches in virtual time, each with individuals drawn
-/// from `sample` drawn anew with replacement (Efron's bootstrap), so that the intervals also tell how little so many
-/// say of all. A target loss is not foreseen. The same arguments give the same forecast. Throws Error if `sample` is
-/// empty or the budget not foreseeable.
+/// Predicts the duration of a search and its number of evaluations. Assumes that the individuals resemble those in
+/// `sample`, that no worker waits for another, and that every individual trains to its end. Ignores a target loss.
+///
+/// The prediction simulates many searches in virtual time. Each simulated search draws its individuals from a bootstrap
+/// resample of `sample` (Efron), so the intervals include the uncertainty of a small sample. The same arguments give
+/// the same forecast. Throws Error if `sample` is empty or is_foreseeable(budget) is false.
 [[nodiscard]] Forecast forecast(const island::Budget& budget, const Workforce& workforce,
                                 std::span<const SampledIndividual> sample, std::uint64_t seed);
 
-/// Starts that a job of `seconds_of_start` each makes of so many hours, where it stops `seconds_to_stop` before its
-/// time limit. 0: the limit leaves no time to train.
+/// Returns the number of job starts that a search of `hours` needs. Every start first spends `seconds_of_start`, and
+/// stops `seconds_to_stop` before the time limit. Returns 0 if the limit leaves no time to train.
 [[nodiscard]] std::int64_t starts_of(double hours, double limit_seconds, double seconds_of_start,
                                      double seconds_to_stop);
 

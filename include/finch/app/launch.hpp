@@ -5,17 +5,20 @@
 #include <functional>
 #include <string>
 
-/// How a verb runs, and what becomes of what it throws: a message and an exit code.
+/// Runs a verb (a subcommand of finch) and converts its exceptions to an error message and an exit code.
 namespace finch::app {
 
-/// Runs a verb that needs no MPI. Where what it printed could not be written, that is a fault.
+/// Runs a verb that needs no MPI. Returns the exit code of the verb, or exit_fault if standard output could not be
+/// written.
 [[nodiscard]] int alone(const std::function<int()>& verb);
 
-/// If the launcher started processes that MPI does not connect: refuse, or let the verb report it.
+/// The reaction if the launcher started processes that MPI does not connect. `refuse`: prints an error and ends.
+/// `tell`: runs the verb, which reports the problem itself.
 enum class BadLaunch { refuse, tell };
 
-/// Runs a verb on all ranks. A ConfigError reaches every rank and is printed by rank 0; anything else is one rank's
-/// fault, of which the others hear by MPI_Abort. Rank 0 alone returns the code.
+/// Runs a verb on all ranks. If the verb throws a ConfigError, it must do so on every rank; rank 0 prints the message.
+/// Any other exception may occur on a single rank, which then ends all ranks by MPI_Abort. Rank 0 returns the exit
+/// code, the other ranks return 0.
 [[nodiscard]] int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>& verb,
                                BadLaunch bad_launch);
 

@@ -16,42 +16,46 @@ namespace finch::app {
 struct PlanOptions {
     std::filesystem::path config;
     std::vector<std::string> settings;
-    std::optional<int> nodes;  ///< nothing: the allocation that this runs in
+    std::optional<int> nodes;  ///< nothing: the nodes of the current allocation
     std::optional<int> ranks_per_node;
     int gpus_per_node = 0;
     bool measure = false;
     bool tries = false;                     ///< --try
-    double measure_seconds = 120;           ///< about
-    std::optional<std::string> time_limit;  ///< of each start, as sbatch's --time
+    double measure_seconds = 120;           ///< approximate time for --measure
+    std::optional<std::string> time_limit;  ///< of each start, in the format of sbatch --time
 };
-/// Who would run where, on which networks and how much memory. Needs no MPI; returns the exit code.
+/// Prints the node and worker of each rank, the networks of the search, and the memory they need. Needs no MPI. Returns
+/// the exit code.
 [[nodiscard]] int plan(const PlanOptions& options);
 
-/// Collective over the world. The same; then trains some genomes of the space on all ranks, in workers of 1, 2, 4 … of
-/// them, and prints what individuals take, how long the search will, in which layout it ends first, and what to submit.
-/// Returns the exit code on rank 0.
+/// Collective over the world. Prints the same as plan(), then trains some genomes of the search space on all ranks, in
+/// workers of 1, 2, 4 … ranks. Prints the training times, the predicted duration of the search for each layout, the
+/// fastest layout, and an sbatch command for it. Returns the exit code on rank 0.
 [[nodiscard]] int measure_plan(const comm::Session& session, const PlanOptions& options);
 
-/// Collective over the world. Evaluates the first individual of the search on all ranks as one worker, prints what it
-/// reported and why it failed, and keeps nothing. Returns the exit code: 0 if it gave a result, else 1. Prints the plan
-/// first if the options say for which nodes.
+/// Collective over the world. Evaluates the first individual of the search on all ranks as one worker. Prints the
+/// reports of the individual and, if it failed, the reason. Removes the files of the individual. Prints the plan first
+/// if the options give the nodes. Returns the exit code: 0 if the individual has a result, exit_stopped if a signal
+/// stopped the evaluation, otherwise 1.
 [[nodiscard]] int try_plan(comm::Session& session, const PlanOptions& options, process::Launcher launcher);
 
-/// The nodes and their GPUs that a plan is for.
+/// The nodes and GPUs for which a plan is made.
 struct Question {
     std::vector<std::string> node_of_rank;
     int gpus_per_node = 0;
 };
-/// The nodes that the options name, else those of the allocation. Throws ConfigError if there is neither.
+/// Returns the nodes that the options give, otherwise the nodes of the Slurm allocation. Throws ConfigError if the
+/// options give no nodes and there is no allocation.
 [[nodiscard]] Question question_of(const PlanOptions& options);
 
-/// The checked configuration; prints what search.first found.
+/// Returns the checked configuration. Prints notes about the first guesses (search.first).
 [[nodiscard]] config::Config load_to_plan(const PlanOptions& options);
-/// Prints what is to say of a command.
+/// Prints remarks and warnings about the command line of a program.
 void print_command_notes(const evaluate::CommandLine& line);
-/// A path of the data that is not there; nothing: all are.
+/// Returns the first data path that does not exist; nothing if all exist.
 [[nodiscard]] std::optional<std::string> absent_data(const data::Options& options);
-/// `datasets`: stand-ins where the data are not here; null: nothing is known of them.
+/// Prints the plan. `datasets`: the data, or stand-ins if the files are not on this machine; null if even the shape of
+/// the data is unknown.
 void print_plan(const config::Config& config, const Question& question, const data::Datasets* datasets);
 
 }  // namespace finch::app

@@ -8,40 +8,42 @@
 #include <utility>
 #include <vector>
 
-/// What finch plan --measure makes of what it measured: pure functions.
+/// Pure functions that convert the measurements of finch plan --measure to text.
 namespace finch::app {
 
-/// Seconds by which a job stops before its time limit: --signal of jobs/evolve.sbatch.
+/// The time between the stop of a job and its time limit, in seconds. Equal to --signal in jobs/evolve.sbatch.
 inline constexpr double seconds_to_stop = 180;
 
-/// On workers of so many ranks.
+/// Measurements on workers of `ranks` ranks.
 struct MeasuredWorkers {
     int ranks = 1;
-    int threads = 1;                                       ///< of each rank
-    std::vector<std::optional<SampledIndividual>> sample;  ///< nothing: it could not be trained
+    int threads = 1;                                       ///< per rank
+    std::vector<std::optional<SampledIndividual>> sample;  ///< nothing: the genome could not be trained
 };
 
-/// Seconds of an individual with some values of a gene, as a configuration says them.
+/// Training times of an individual for several values of one gene. The values are written as in a configuration.
 struct MeasuredGene {
     std::string name;
-    std::vector<std::pair<std::string, std::optional<double>>> seconds;  ///< nothing: there is no such network
+    std::vector<std::pair<std::string, std::optional<double>>> seconds;  ///< nothing: no network has this value
 };
 
 struct Measured {
-    std::string device;  ///< of rank 0
+    std::string device;  ///< the device of rank 0
     bool on_gpus = false;
-    double seconds = 0;                    ///< that it took
-    double seconds_of_start = 0;           ///< until a search would begin
-    std::vector<MeasuredWorkers> workers;  ///< by their ranks; the genomes of all samples are the same, in one order
+    double seconds = 0;                    ///< duration of the measurement
+    double seconds_of_start = 0;           ///< from the job start to the start of a search
+    std::vector<MeasuredWorkers> workers;  ///< ordered by ranks; every sample has the same genomes in the same order
     int ranks_of_genes = 1;
-    search::Genome base;              ///< of the genes
-    std::vector<MeasuredGene> genes;  ///< the others as in `base`
+    search::Genome base;              ///< the genome that `genes` varies
+    std::vector<MeasuredGene> genes;  ///< each gene varied alone, from `base`
 };
 
-/// Seconds of an individual: how they are distributed, what more ranks bring, and which gene they depend on.
+/// Returns a text about the training times: their distribution, the efficiency of more ranks per worker, and the
+/// influence of each gene.
 [[nodiscard]] std::string measured_text(const config::Config& config, const Measured& measured);
 
-/// How long the search takes in each layout of the question's ranks, the one that ends first, and how to submit that.
+/// Returns the predicted duration of the search for each measured layout of the ranks in `question`, as text. The text
+/// ends with the fastest layout and the sbatch command for it.
 [[nodiscard]] std::string layouts_text(const config::Config& config, const PlanOptions& options,
                                        const Question& question, const data::Datasets& datasets,
                                        const Measured& measured, std::optional<double> time_limit);
