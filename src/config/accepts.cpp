@@ -6,7 +6,7 @@
 namespace finch::config {
 namespace {
 
-/// "a", "a or b", "a, b or c".
+/// Joins words: "a", "a or b", "a, b or c".
 std::string any_of(const std::vector<std::string>& words) {
     if (words.size() < 2) {
         return words.empty() ? "nothing" : words.front();

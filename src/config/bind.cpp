@@ -3,7 +3,7 @@
 namespace finch::config {
 namespace {
 
-/// The keys that say how often the section stands, or the others.
+/// Sets the members that a section's keys are bound to: only the repeat count if `are_repeats`, otherwise all others.
 void set_keys(const Section& section, const Tree& tree, const Target& target, bool are_repeats) {
     for (const Key& key : section.keys) {
         const Tree* const value = tree.find(key.name);
@@ -13,7 +13,7 @@ void set_keys(const Section& section, const Tree& tree, const Target& target, bo
     }
 }
 
-/// The gene that says how often the section stands, or null.
+/// Returns the gene that sets the section's repeat count; null if no gene does.
 const Tree* repeat_gene(const Section& section, const Tree& tree) {
     for (const Key& key : section.keys) {
         if (const Tree* const value = tree.find(key.name); key.is_repeat && value != nullptr && is_gene(*value)) {
@@ -55,7 +55,8 @@ Chosen chosen(const Variants& variants, const Tree& tree) {
 
 namespace {
 
-/// `{$name: {ALTERNATIVE: …, …}}`: a gene chooses the alternative, the keys of some of which are said.
+/// True for `{$name: {ALTERNATIVE: …, …}}`: a gene chooses the alternative, and settings are given for some
+/// alternatives.
 bool is_chosen_by_gene(const Tree& tree) {
     return tree.kind == Tree::Kind::map && tree.keys.size() == 1 && tree.keys.front().front() == '$';
 }
@@ -106,7 +107,7 @@ void set_key(const Key& key, const Tree& value, const Target& target) {
 
 void read_section(const Section& section, const Tree& tree, const Target& target) {
     if (is_gene(tree)) {
-        target.genes->bind(tree, {section}, target, {});  // which refuses it: no gene is a section
+        target.genes->bind(tree, {section}, target, {});  // always throws: a gene cannot be a section
         return;
     }
     if (const Tree* const repeat = repeat_gene(section, tree)) {
@@ -129,7 +130,7 @@ const Section& section_of(const Domain& domain) {
     return std::get<Section>(one_of != nullptr ? one_of->domains.back().is : domain.is);
 }
 
-// Keys are copied with their domains, and blocks of layers hold layers: hence the shared pointers.
+// Keys share their domains by std::shared_ptr: keys are copied, and the domain of a block of layers contains layers.
 
 Key key_at(std::string name, std::size_t offset, const ValueType& type, std::string fallback, Domain domain,
            std::string meaning) {
@@ -151,7 +152,7 @@ Key alternative_of(std::string name, std::function<void(void*)> begin, Step part
 }
 
 Key group(std::string name, Domain domain, std::string meaning) {
-    // Words leave the owner as it is.
+    // If the value is a word such as `none`, the owner object does not change.
     static constexpr ValueType words{
         .options = [](const std::vector<Tree>&, const Domain&,
                       const Target&) -> std::function<void(void*, std::size_t)> { return [](void*, std::size_t) {}; }};

@@ -16,44 +16,44 @@
 #include <variant>
 #include <vector>
 
-/// Keys that are bound to the members that they set: one entry says a key's name, its bounds, its meaning and its
-/// member; the default is the member's own, and reading follows from the member's type.
+/// Configuration keys that are bound to struct members. Each key has a name, bounds, a meaning and the member that it
+/// sets. The member's initial value is the key's default, and the member's type determines how a value is read.
 namespace finch::config {
 
-/// An object that values are read into.
+/// An object that receives values of the configuration.
 struct Target {
     void* object = nullptr;
-    Steps steps{};  ///< to the object, from the recipe
+    Steps steps{};  ///< from the recipe to the object
     std::string path{};
-    Genes* genes = nullptr;    ///< null if none can stand
-    bool has_default = false;  ///< the object has its key's default, which it keeps while a gene is not active
+    Genes* genes = nullptr;    ///< null if genes are not accepted
+    bool has_default = false;  ///< the object has its key's default and keeps it while a gene is inactive
 
     template <class T>
     [[nodiscard]] T& as() const {
         return *static_cast<T*>(object);
     }
-    /// The part of this object that `step` leads to.
+    /// Returns the part of this object that `step` leads to.
     [[nodiscard]] Target below(std::string part_path, Step step) const;
 };
 
-/// The member that begins so many bytes behind its owner.
+/// Returns the step to the member that begins `offset` bytes after the start of its owner.
 [[nodiscard]] Step member_at(std::size_t offset);
 
-/// How a value of a type is read, and how a gene sets it.
+/// The functions that set a value of one type from the configuration or from a gene.
 struct ValueType {
-    /// From a complete value without a gene.
+    /// Sets the value from a YAML tree that complete() returned and that has no gene.
     void (*assign)(const Tree& tree, const Domain& domain, const Target& target) = nullptr;
     void (*set_number)(void* object, double number) = nullptr;
-    /// The options of a gene, which are read once: what sets an object to one of them.
+    /// Converts all options of a gene once. Returns a function that sets an object to the option with a given index.
     std::function<void(void* object, std::size_t option)> (*options)(const std::vector<Tree>& options,
                                                                      const Domain& domain,
                                                                      const Target& target) = nullptr;
 };
 
-/// Reads a complete value: a gene, alternatives that a gene chooses, or a plain one.
+/// Reads a value that complete() returned: a gene, alternatives that a gene chooses, or a plain value.
 void read(const ValueType& type, const Tree& tree, const Domain& domain, const Target& target);
 
-/// Numbers, which genes can be.
+/// True for types of numbers, which genes can set.
 template <class T>
 inline constexpr bool is_number = std::is_arithmetic_v<T> && !std::same_as<T, bool>;
 template <class T>
@@ -62,34 +62,36 @@ template <class T>
 struct is_optional : std::false_type {};
 template <class T>
 struct is_optional<std::optional<T>> : std::true_type {};
-/// Also what derives from a std::variant.
+/// A std::variant, or a type that derives from one.
 template <class T>
 concept AnyVariant = requires(const T& value) {
     value.valueless_by_exception();
 };
 
-/// The word that stands for nothing, or for 0, among other values: `all`, `same`, `classes`; empty if there is none.
+/// Returns the word that means "none" or 0 in a domain, such as `all`, `same`, `classes`; empty if there is none.
 [[nodiscard]] std::string null_keyword(const Domain& domain);
-/// The section that a domain is, or the last of several.
+/// Returns the section of a domain. If the domain is an Either, its last alternative must be the section.
 [[nodiscard]] const Section& section_of(const Domain& domain);
-/// The domain of a list's elements.
+/// Returns the domain of a list's elements.
 [[nodiscard]] const Domain& element_of(const Domain& domain);
-/// The alternative that a complete value names, and its own value.
+/// The alternative that a value names, and the value that is given for this alternative.
 struct Chosen {
     const Key& key;
     const Tree& value;
 };
 [[nodiscard]] Chosen chosen(const Variants& variants, const Tree& tree);
 
-/// Sets what `key` sets, from a complete value. Where a gene stands there that may be inactive, sets the default first.
+/// Sets the member of `key` from a value that complete() returned. If the value is a gene that may be inactive, first
+/// sets the key's default.
 void set_key(const Key& key, const Tree& value, const Target& target);
-/// Sets the members of `target` from a complete section, and checks it.
+/// Sets the members of `target` from a complete section. Runs the section's check now, or registers it with the genes
+/// to run for each genome.
 void read_section(const Section& section, const Tree& tree, const Target& target);
 
 template <class T>
 [[nodiscard]] const ValueType& value_type();
 
-/// From a complete value without a gene.
+/// Sets `value` from a YAML tree that complete() returned and that has no gene.
 template <class T>
 void assign(const Tree& tree, const Domain& domain, const Target& target, T& value) {
     if constexpr (EnumWithWords<T>) {
@@ -162,7 +164,7 @@ const ValueType& value_type() {
     return type;
 }
 
-/// A member's default as YAML.
+/// Returns a member's default as YAML.
 template <class T>
 std::string default_of(const T& value, const Domain& domain) {
     if constexpr (EnumWithWords<T>) {
@@ -190,11 +192,11 @@ std::string default_of(const T& value, const Domain& domain) {
     }
 }
 
-/// A key of the value of `type` at `offset` bytes in its owner.
+/// Returns a key that sets a value of `type` at `offset` bytes in its owner.
 [[nodiscard]] Key key_at(std::string name, std::size_t offset, const ValueType& type, std::string fallback,
                          Domain domain, std::string meaning);
 
-/// A key of an Owner that sets `member`. Its default is that of an Owner{}.
+/// Returns a key that sets `member` of an Owner. The key's default is the member's value in Owner{}.
 template <class Owner, class T>
 Key key(std::string name, T Owner::*member, Domain domain, std::string meaning) {
     const Owner defaults{};
@@ -205,7 +207,7 @@ Key key(std::string name, T Owner::*member, Domain domain, std::string meaning) 
     return key_at(std::move(name), offset, value_type<T>(), std::move(fallback), std::move(domain), std::move(meaning));
 }
 
-/// The same for a type that says itself what it takes.
+/// Returns a key for a bool or an enum: the type determines the accepted values.
 template <class Owner, class T>
 Key key(std::string name, T Owner::*member, std::string meaning) {
     if constexpr (std::same_as<T, bool>) {
@@ -215,14 +217,16 @@ Key key(std::string name, T Owner::*member, std::string meaning) {
     }
 }
 
-/// Keys of the same owner in a section of their own. A domain that is no section leaves the owner as it is.
+/// Returns a key for a section without a struct of its own: the section's keys set members of the enclosing owner. If
+/// the value is not a section, the owner does not change.
 Key group(std::string name, Domain domain, std::string meaning);
 
-/// An alternative of a Variant, which `begin` sets to its defaults before `part` finds it.
+/// Returns an alternative of the std::variant `Variant`. `begin` assigns the alternative's defaults to the variant;
+/// then `part` returns the alternative in the variant.
 [[nodiscard]] Key alternative_of(std::string name, std::function<void(void* variant)> begin, Step part, Section section,
                                  std::string meaning);
 
-/// An alternative of a Variant: an Alternative that begins as `preset`.
+/// Returns an alternative of the std::variant `Variant`: an Alternative with the initial value `preset`.
 template <class Variant, class Alternative>
 Key alternative(std::string name, Alternative preset, Section section, std::string meaning) {
     Key made = alternative_of(
@@ -233,7 +237,7 @@ Key alternative(std::string name, Alternative preset, Section section, std::stri
     return made;
 }
 
-/// A check of an Owner: `check(owner, written)`.
+/// Wraps `check(owner, written)` as the check of a section.
 template <class Owner, class Check>
 std::function<void(const void*, const Tree&)> check_of(Check check) {
     return [check](const void* object, const Tree& written) { check(*static_cast<const Owner*>(object), written); };

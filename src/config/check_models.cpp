@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::size_t most_corners = 1024;
 constexpr std::size_t random_trials = 1000;
-constexpr int most_trials = 10000;  // with constraints: one of as many obeys them, see initial_design.cpp
+constexpr int most_trials = 10000;  // with constraints; initial_design.cpp checks that one of so many obeys them
 
-/// All combinations of the genes' extremes where they are few; else all lowest, all highest, and each gene's extremes
-/// with the others lowest.
+/// Returns all combinations of the genes' extremes if there are at most `most_corners`. If there are more, returns the
+/// genomes with all genes lowest, with all genes highest, and with one gene at an extreme and all others lowest.
 std::vector<search::Genome> corners(const search::Space& space) {
     std::vector<std::vector<double>> values;
     std::size_t combinations = 1;
@@ -53,7 +53,7 @@ std::vector<search::Genome> corners(const search::Space& space) {
     return genomes;
 }
 
-/// The reason that came furthest through the layers, with its genome.
+/// The genome that failed at the deepest layer, and the reason why it gives no valid network.
 struct Reason {
     std::int64_t layer = -2;
     std::string text;

@@ -16,7 +16,7 @@ bool is_of_name(char letter) {
     return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
 }
 
-/// The end of the name that begins at `begin`, where a brace closes it; npos if there is none.
+/// Returns the end of the placeholder name that begins at `begin`; npos if no closing brace follows the name.
 std::size_t end_of_name(const std::string& text, std::size_t begin) {
     std::size_t end = begin;
     while (end < text.size() && is_of_name(text[end])) {

@@ -38,7 +38,7 @@ bool looks_numeric(const Tree& scalar) {
            scalar.text.find_first_not_of("0123456789+-.eE") == std::string::npos;
 }
 
-/// Also one that is not finite.
+/// True if the scalar is written as a number, including NaN and infinity.
 bool means_number(const Tree& scalar) {
     const std::string letters = scalar.text.substr(scalar.text.find_first_not_of("+-.") % (scalar.text.size() + 1));
     const bool special = letters == "nan" || letters == "NaN" || letters == "NAN" || letters == "inf" ||
@@ -46,7 +46,7 @@ bool means_number(const Tree& scalar) {
     return looks_numeric(scalar) || (!scalar.quoted && special);
 }
 
-/// What is wrong with a scalar, or nothing.
+/// A visitor that describes why a domain does not accept a scalar. Returns nothing if the domain accepts the scalar.
 struct Problem {
     const Tree& tree;
     using Result = std::optional<std::string>;
@@ -95,7 +95,8 @@ struct Problem {
     }
 };
 
-/// The section that a map is: the one whose first key stands there, else the first one; null if there is none.
+/// Returns the section of `either` that has its first key in the map `tree`. If no section matches, returns the first
+/// one. Returns null if `either` has no section.
 const Domain* section_in(const Either& either, const Tree& tree) {
     const Domain* found = nullptr;
     for (const Domain& domain : either.domains) {
@@ -234,7 +235,7 @@ private:
         return tree_;
     }
 
-    /// `{$name: {ALTERNATIVE: value, …}}`: each as it would stand alone.
+    /// Completes `{$name: {ALTERNATIVE: value, …}}`: each alternative as if it were given alone.
     Tree chosen_by_gene(const Variants& variants) const {
         const Tree& listed = tree_.items.front();
         if (listed.kind != Kind::map) {
@@ -290,7 +291,7 @@ Tree complete(const Domain& domain, const Tree& tree, const std::string& path, b
 
 namespace {
 
-/// The section of the alternative that `value`, `{NAME: …}`, names; null: there is none.
+/// Returns the section of the alternative NAME if `value` is `{NAME: …}`, otherwise null.
 const Section* section_of_alternative(const Variants& variants, const Tree& value) {
     for (const Key& alternative : variants.alternatives) {
         if (value.kind == Tree::Kind::map && value.keys.size() == 1 && value.keys.front() == alternative.name) {
@@ -300,7 +301,7 @@ const Section* section_of_alternative(const Variants& variants, const Tree& valu
     return nullptr;
 }
 
-/// The sections that `value` lists; null: it is no list of sections.
+/// Returns the section that describes the elements of the list `value`; null if `value` is not a list of sections.
 const Section* section_of_elements(const Domain& domain, const Tree& value) {
     if (const auto* const either = std::get_if<Either>(&domain.is)) {
         for (const Domain& part : either->domains) {

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-/// The keys of data. Alternatives stand in the order of their variant.
+/// The keys of the section data. Alternatives are listed in the order of the types in their std::variant.
 namespace finch::config {
 namespace {
 
@@ -18,7 +18,8 @@ Domain auto_or_list(const Domain& domain) {
     return either({word_of({"auto"}), domain, {List{{domain}}}});
 }
 
-/// What `auto` stands for is computed once, of the images that train.
+/// Throws ConfigError for genes that conflict with `normalize: auto`: mean and deviation are computed once, from the
+/// training images.
 void refuse_genes_of_auto(const data::Options& options, const Tree& written) {
     for (const char* const name : {"training_samples", "validation_samples"}) {
         if (is_gene(written[name])) {
@@ -161,7 +162,7 @@ Domain data_section() {
         key("path", &Options::path, or_null(path()),
             "the folder with the files (hdf5: the file), relative to the working directory; generated needs none")
             .with_genes(Rule::no)
-            .with_fixed(Rule::no),  // what lies there must be the same: its fingerprint is checked
+            .with_fixed(Rule::no),  // the files must hold the same data: the fingerprint is checked
         key("systems", &Options::systems,
             either({word_of({"none"}),
                     {List{.element = {section(

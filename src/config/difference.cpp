@@ -7,7 +7,7 @@
 namespace finch::config {
 namespace {
 
-/// Every scalar below `tree` by its path, in the document's order.
+/// Appends all scalars below `tree` and their paths to `out`, in document order.
 void flatten(const Tree& tree, const std::string& path, std::vector<std::pair<std::string, Tree>>& out) {
     if (tree.items.empty()) {
         out.emplace_back(path, tree);
@@ -31,8 +31,9 @@ std::string value_of(const Tree& tree) {
     return tree.text;
 }
 
-/// 1e-4 and 0.0001 are the same value, but different options and values of genes (`genes` of an evaluation), which
-/// programs get as they are written. Whole numbers are compared by their digits: a double has no room for all of them.
+/// True if two values are equal. 1e-4 and 0.0001 are equal as numbers. Options and values of genes (also `genes` of an
+/// evaluation) are compared as text, since programs receive the text as written. Whole numbers are compared by their
+/// digits: a double cannot represent all of them.
 bool same(const std::string& path, const Tree& a, const Tree& b) {
     const bool is_text =
         path.starts_with("genes.") ||

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-/// Short words for what keys take.
+/// Short functions that build the domains of keys.
 namespace finch::config {
 
 inline constexpr std::int64_t million = 1000000;
@@ -27,7 +27,7 @@ inline Domain above(double low, double high) {
 inline Domain word_of(std::vector<std::string> some) {
     return {Word{std::move(some)}};
 }
-/// The words of an enumeration but for the first, which is "none".
+/// Returns the words of an enum without the first, which is "none".
 template <EnumWithWords Enum>
 Domain word_but_none() {
     std::vector<std::string> some = all_words<Enum>();
@@ -51,16 +51,16 @@ inline Domain path() {
     return {Text{"a path", is_path, {"some/where"}, {"''"}}};
 }
 
-/// Of a search; objective_keys.cpp and propagator_keys.cpp.
+/// The keys and domains of a search; defined in objective_keys.cpp and propagator_keys.cpp.
 [[nodiscard]] Key objective();
 [[nodiscard]] Domain propagator();
 [[nodiscard]] Domain pruning();
 
-/// Of a recipe; data_keys.cpp, recipe_keys.cpp.
+/// The domains of a recipe; defined in data_keys.cpp and recipe_keys.cpp.
 [[nodiscard]] Domain data_section();
 [[nodiscard]] Domain model_layers();
 [[nodiscard]] Domain training_section();
-/// The learning rate that `auto` means, by the name of an optimizer.
+/// Returns the name of each optimizer, with the learning rate that `auto` means for it.
 [[nodiscard]] std::vector<std::pair<std::string, double>> usual_rates();
 
 }  // namespace finch::config

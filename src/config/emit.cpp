@@ -13,7 +13,7 @@ bool is_plain(const Tree& scalar) {
            scalar.text.substr(0, 3) != "...";
 }
 
-/// In double quotes, as YAML 1.2 (5.7) escapes.
+/// Returns `text` in double quotes, escaped as YAML 1.2 (5.7) requires.
 std::string quoted(const std::string& text) {
     std::string out = "\"";
     for (const char letter : text) {
@@ -43,7 +43,7 @@ bool is_flat(const Tree& tree) {
             }));
 }
 
-/// On one line: a scalar, a list of scalars, or nothing.
+/// Returns the YAML of a scalar, a list of scalars, or an empty map on one line.
 std::string emit_flat(const Tree& tree) {
     if (tree.kind == Tree::Kind::map) {
         return "{}";

@@ -23,7 +23,8 @@ bool has_gene(const Tree& tree) {
     return is_gene(tree) || std::any_of(tree.items.begin(), tree.items.end(), has_gene);
 }
 
-/// `section` without the keys for which genes stand: these have their defaults until the genes are applied.
+/// Returns `section` without the keys that have genes as values. The removed keys have their defaults until the genes
+/// are applied.
 Tree without_genes(const Tree& section, const std::string& path) {
     Tree left{.kind = Tree::Kind::map, .place = section.place, .gene = section.gene};
     for (std::size_t i = 0; i < section.items.size(); ++i) {
@@ -41,7 +42,8 @@ Tree without_genes(const Tree& section, const std::string& path) {
     return left;
 }
 
-/// The trees that a key would be given in place of a gene, complete; throws where the key does not take one.
+/// Returns a completed YAML value for each of `texts`, the values that a gene can have. Throws ConfigError if the key
+/// does not accept one of these values.
 std::vector<Tree> completed(const std::vector<std::string>& texts, const Tree& use, const std::string& gene,
                             const Domain& domain, const std::string& path, const Tree* listed) {
     std::vector<Tree> trees;
@@ -251,7 +253,7 @@ std::vector<double> trial_values(const search::Gene& gene) {
     if (real == nullptr) {
         return {search::first_value(gene), last};
     }
-    const double golden = 0.381966;  // between the bounds, and no whole number where the bounds are
+    const double golden = 0.381966;  // a point between the bounds, and no whole number if the bounds are
     return {real->low, last, search::snap(gene, real->low + golden * (real->high - real->low))};
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int trials = 10000;
 
-/// One of so many random genomes obeys all constraints, or there is none to be found.
+/// Throws ConfigError if none of `trials` random genomes obeys all constraints.
 void check_constraints(const Config& config, const Tree& written) {
     const auto& constraints = config.constraints;
     std::vector<bool> ever(constraints.size());
@@ -84,7 +84,7 @@ search::Guess read_guess(const Tree& written, const Config& config, const std::s
     return guess;
 }
 
-/// Of the genomes that a guess leaves open one obeys the constraints, or there is none to be found.
+/// Throws ConfigError if none of `trials` random completions of a guessed genome obeys the constraints.
 void check_guess(const search::InitialDesign& initial_design, std::uint32_t number, const Tree& written,
                  const std::string& path) {
     RandomStream random(initial_design.seed, Purpose::breeding);

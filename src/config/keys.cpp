@@ -7,13 +7,13 @@
 
 #include <limits>
 
-/// Every key of a configuration, once: its name, the member that it sets (whose default is the key's), its bounds and
-/// its meaning. Those of objectives stand in objective_keys.cpp, of propagators in propagator_keys.cpp, of data in
-/// data_keys.cpp, of model and training in recipe_keys.cpp.
+/// Every key of a configuration: its name, the member that it sets (with the key's default), its bounds and its
+/// meaning. Other files define the keys of objectives (objective_keys.cpp), propagators (propagator_keys.cpp), data
+/// (data_keys.cpp), and model and training (recipe_keys.cpp).
 namespace finch::config {
 namespace {
 
-/// A key that sets nothing by itself: what stands there is read elsewhere.
+/// Returns a key that sets no member; other code reads its value.
 Key unbound(std::string name, std::string fallback, Domain domain, std::string meaning) {
     return {std::move(name), std::move(fallback), std::move(domain), std::move(meaning)};
 }
@@ -24,7 +24,7 @@ bool is_run_name(const std::string& text) {
            text.find_first_not_of(letters) == std::string::npos;
 }
 
-/// A word or a number as it stands.
+/// A word or a number, kept as it is written.
 Domain plain_value() {
     return {Text{"a word or a number",
                  [](const std::string& text) { return !text.empty() && text.front() != '$'; },
@@ -34,7 +34,7 @@ Domain plain_value() {
 
 Domain gene_section() {
     const double huge = 1e300;
-    const std::int64_t exact = std::int64_t{1} << 53;  // whole numbers up to it are exact in a genome
+    const std::int64_t exact = std::int64_t{1} << 53;  // a genome holds whole numbers up to it exactly
     return {Section{
         .keys = {unbound("real", "[0, 1]", {List{{real(-huge, huge)}, 2, 2}}, "[low, high]: a real number"),
                  unbound("int", "[0, 1]", {List{{whole(-exact, exact)}, 2, 2}}, "[low, high]: a whole number"),
@@ -80,7 +80,7 @@ Domain budget_section() {
                 .check = check_of<Budget>(check_budget)}};
 }
 
-/// A row for each island.
+/// The key `matrix`: the exchange probabilities between islands, with one row per island.
 Key exchange_matrix() {
     const Domain row = {List{.element = {real(0, 1)}}};
     const auto set = [](const Tree& tree, const Target& place) {
@@ -98,7 +98,7 @@ Key exchange_matrix() {
             set};
 }
 
-/// A list of what differs from island to island.
+/// The key `islands` of search: a list of the options that differ between islands.
 Key islands_apart() {
     const Section entry{{key("propagator", &IslandOptions::propagator, propagator(), "how it breeds")}};
     const auto set = [entry](const Tree& tree, const Target& config) {
@@ -129,7 +129,7 @@ Domain exchange_section() {
          key("emigrants", &Options::emigrants, "who goes: the best, any, or for each the better of two")});
 }
 
-/// A list of guesses, or where to look them up.
+/// The values of `search.first`: a list of guessed genomes, or an earlier run that supplies genomes.
 Domain first_guesses() {
     const Domain guesses = {List{.element = {{Named{{plain_value()}}}}, .most = 10000}};
     return either({word_of({"none"}), guesses,
@@ -139,7 +139,7 @@ Domain first_guesses() {
                                     "their genes; Finch fills them in when the run begins, and keeps them")})});
 }
 
-/// final_choice.cpp reads it.
+/// The values of `search.final`; parse.cpp reads them.
 Domain final_choice() {
     using search::FinalChoice;
     return either({word_of({"auto", "none"}),
@@ -148,7 +148,7 @@ Domain final_choice() {
                             key("repeats", &FinalChoice::repeats, whole(1, 1000), "evaluations of each")})});
 }
 
-/// `auto` is 0.
+/// The key `give_up_after`. The word `auto` becomes 0.
 Key give_up_after() {
     const auto set = [](const Tree& tree, const Target& config) {
         auto& after = config.as<Config>().give_up_after;
@@ -220,7 +220,7 @@ Domain search_section() {
     });
 }
 
-/// A number of islands, or the sizes of all. `auto` is 0.
+/// The key `islands` of workers: the number of islands, or the size of each island. The word `auto` becomes 0.
 Key islands() {
     const auto set = [](const Tree& tree, const Target& place) {
         auto& workers = place.as<Workers>();

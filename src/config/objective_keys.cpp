@@ -13,7 +13,8 @@
 namespace finch::config {
 namespace {
 
-/// Fills in the function's own number of dimensions.
+/// Sets the benchmark function's default number of dimensions if none is given. Throws ConfigError if the function does
+/// not support the given number.
 void complete_function(FunctionObjective& objective, const Tree& written) {
     const search::Function& function = search::find_function(objective.function);
     const auto refuse = [&](const std::string& why) {
@@ -50,7 +51,7 @@ Section function_section() {
          key("spread", &F::spread, real(0, 10), "deviation of the logarithm of that time")}};
 }
 
-/// Names in an evaluation's folder, with templates.
+/// The key `files`: files that are written into an evaluation's folder, with their templates.
 Key files() {
     const auto set = [](const Tree& tree, const Target& place) {
         auto& files = place.as<CommandObjective>().files;

@@ -16,22 +16,24 @@
 namespace finch::config {
 namespace {
 
-/// From so many evaluations on `auto` spends some of them.
+/// With `search.final: auto`, a budget of at least this many evaluations reserves some for the final choice.
 constexpr std::int64_t least_evaluations = 100;
 
-/// Whether nothing else can end the search: the last evaluations could not be held back.
+/// True if a number of evaluations is the only limit in the budget. With other limits, the last evaluations could not
+/// be reserved for the final choice.
 bool counts_evaluations_alone(const island::Budget& budget) {
     return budget.evaluations && !budget.generations && !budget.hours && !budget.node_hours && !budget.epochs &&
            !budget.target_loss;
 }
 
-/// Sets `config.final_choice` from the complete section `search`, once its budget and objective are read. Throws
-/// ConfigError.
+/// Sets `config.final_choice` from the complete section `search`. The budget and the objective must already be set in
+/// `config`. Throws ConfigError.
 void read_final_choice(const Tree& search, Config& config) {
     const Tree& written = search["final"];
     const bool fits = counts_evaluations_alone(config.budget);
     if (written.kind == Tree::Kind::scalar) {
-        // A function gives the same value again; who wants a noisy one repeated says so.
+        // A benchmark function usually returns the same value when it is evaluated again. For a noisy function, the
+        // user sets `final` explicitly.
         const bool is_chosen_by_loss = config.trains() && config.costs.empty();
         if (written.text == "auto" && fits && is_chosen_by_loss && *config.budget.evaluations >= least_evaluations) {
             config.final_choice = search::FinalChoice{};
@@ -54,7 +56,8 @@ void read_final_choice(const Tree& search, Config& config) {
     config.final_choice = choice;
 }
 
-/// `training`, complete, with the rate that `auto` means, where no gene chooses the optimizer.
+/// Replaces a learning rate of `auto` by the optimizer's default rate, unless a gene chooses the optimizer. `training`
+/// is the section with all its defaults.
 void resolve_learning_rate(Tree& training) {
     Tree& rate = *training.find("learning_rate");
     const Tree& optimizer = training["optimizer"];
@@ -66,8 +69,8 @@ void resolve_learning_rate(Tree& training) {
     }
 }
 
-/// The part of a complete configuration that says how an individual is evaluated: data (but its path), model, training
-/// and search.objective, genes as they stand there.
+/// Returns the part of a complete configuration that determines how an individual is evaluated: data (without its
+/// path), model, training and search.objective. Genes stay as `$NAME`.
 Tree evaluation_part(const Tree& all) {
     const Tree fixed = fixed_part(configuration(), all);
     Tree part{.kind = Tree::Kind::map};
@@ -87,7 +90,7 @@ namespace fs = std::filesystem;
 constexpr std::uintmax_t largest_file = 1 << 20;  // bytes
 constexpr std::size_t most_settings = 1000;
 
-/// batch_size has a default only where batch_size_per_rank is not given.
+/// Removes the default of batch_size if batch_size_per_rank is given.
 void resolve_batch_size(const Tree& given, Tree& all) {
     const Tree* const training = given.find("training");
     Tree& completed = *all.find("training");
@@ -98,7 +101,8 @@ void resolve_batch_size(const Tree& given, Tree& all) {
     }
 }
 
-/// What is to be learnt of the data follows from the loss.
+/// Sets the kind of target, a class or numbers, from the loss. Throws ConfigError if the data or the objective do not
+/// fit the loss.
 void resolve_target(const Tree& all, train::Recipe& base) {
     if (base.training.loss == train::Loss::cross_entropy) {
         return;
@@ -117,12 +121,12 @@ void resolve_target(const Tree& all, train::Recipe& base) {
     }
 }
 
-/// Whether the key sets a recipe.
+/// True if the key sets a member of the recipe.
 bool is_of_recipe(const Key& key) {
     return key.genes == Rule::yes;
 }
 
-/// A function or a program needs no data, model or training: what was not given is not written either.
+/// Removes data, model and training unless the user gave them: a function or a program does not need them.
 void leave_out_unused(const Tree& given, Tree& all) {
     Tree used{.kind = Tree::Kind::map, .place = all.place};
     for (const Key& key : configuration().keys) {
@@ -134,7 +138,7 @@ void leave_out_unused(const Tree& given, Tree& all) {
     all = used;
 }
 
-/// A program has its own data and trains by itself.
+/// Throws ConfigError if data, model or training is given: a program has its own data and trains by itself.
 void refuse_recipe(const Tree& given) {
     for (const Key& key : configuration().keys) {
         if (const Tree* const section = given.find(key.name); section != nullptr && is_of_recipe(key)) {
@@ -145,7 +149,7 @@ void refuse_recipe(const Tree& given) {
     }
 }
 
-/// One row and one column for each island.
+/// Throws ConfigError if the matrix does not have one row and one column for each island.
 void check_exchange_matrix(const Config& config, const Tree& written) {
     const search::ExchangeOptions& exchange = config.exchange;
     const bool is_asked_for = exchange.topology == search::Topology::matrix;
@@ -179,7 +183,7 @@ search::Space space_of(const FunctionObjective& objective, const Tree& written) 
     return search::function_space(search::find_function(objective.function), objective.dimensions);
 }
 
-/// A function is evaluated at once.
+/// Throws ConfigError if a benchmark function is combined with pruning or an epoch budget: functions have no epochs.
 void refuse_epochs(const Config& config, const Tree& search) {
     if (search::prunes(config.pruning)) {
         fail(search["pruning"], "search.pruning",
@@ -197,7 +201,7 @@ search::FunctionInstance FunctionObjective::make_instance() const {
     return {search::find_function(function), dimensions, {shift, rotate, instance}};
 }
 
-/// The recipe of an individual, but for its genes, and where these stand.
+/// The recipe of an individual without the values of its genes, and the places of the genes.
 class Config::Recipes {
 public:
     Recipes(train::Recipe recipe, Genes where) : base(std::move(recipe)), genes(std::move(where)) {}

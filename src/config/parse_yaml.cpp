@@ -11,10 +11,10 @@ namespace finch::config {
 namespace {
 
 constexpr std::size_t most_values =
-    100000;                              // aliases of aliases could make any number; what an anchor keeps counts too
-constexpr std::size_t most_keys = 4096;  // of one section: each is compared with those before it
+    100000;                              // aliases of aliases could make any number; copies kept for anchors count too
+constexpr std::size_t most_keys = 4096;  // of one section: each is compared with all before it
 
-/// Builds a Tree from yaml-cpp's events, which carry every line; yaml-cpp's own nodes would hide duplicate keys.
+/// Builds a Tree from yaml-cpp's parser events: each event has a line number. yaml-cpp's own nodes hide duplicate keys.
 class TreeBuilder final : public YAML::EventHandler {
 public:
     explicit TreeBuilder(std::string source) : source_(std::move(source)) {}
@@ -68,7 +68,7 @@ public:
     }
 
 private:
-    /// A list or map that is not closed yet.
+    /// A list or map that the parser has not closed yet.
     struct Frame {
         Tree tree;
         YAML::Mark mark;

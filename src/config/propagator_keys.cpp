@@ -6,7 +6,8 @@
 
 #include <utility>
 
-/// The keys of search.propagator and search.pruning. Alternatives stand in the order of their variant.
+/// The keys of search.propagator and search.pruning. Alternatives are listed in the order of the types in their
+/// std::variant.
 namespace finch::config {
 namespace {
 

@@ -7,7 +7,7 @@
 #include "bind.hpp"
 #include "domains.hpp"
 
-/// The keys of model and training. A gene may stand for them, as for those of data.
+/// The keys of model and training. Values of these keys may be genes, as in the section data.
 namespace finch::config {
 namespace {
 
@@ -32,7 +32,7 @@ Key pool(const std::string& name, backend::Pooling kind, const std::string& mean
         meaning);
 }
 
-/// `activation: relu`, which is no section.
+/// The layer `activation: relu`. The value of this layer is a word, not a section.
 Key activation_layer() {
     const Domain domain = word_but_none<backend::Activation>();
     const auto set = [domain](const Tree& tree, const Target& layer) {
@@ -46,9 +46,9 @@ Key activation_layer() {
     return {"activation", "relu", domain, "an activation by itself", set};
 }
 
-constexpr int most_blocks = 2;  ///< within one another
+constexpr int most_blocks = 2;  ///< nesting depth
 
-/// Layers among which so many blocks may stand within one another.
+/// Returns the domain of a list of layers. Blocks of layers may be nested up to `blocks` levels deep.
 Domain layers(int blocks);
 
 Key block(int blocks) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t width = 110;  // columns
 
-/// `text` as comment lines, broken between words.
+/// Returns `text` as comment lines, broken between words.
 std::string comment(const std::string& text, std::size_t indent) {
     const std::string margin(indent, ' ');
     std::istringstream words(text);
@@ -26,7 +26,7 @@ std::string comment(const std::string& text, std::size_t indent) {
     return out + margin + "#" + line + "\n";
 }
 
-/// Each line of `yaml` behind a '#' in column `indent`.
+/// Returns each line of `yaml` behind a '#' in column `indent`.
 std::string commented_out(const std::string& yaml, std::size_t indent) {
     std::istringstream lines(yaml);
     std::string out;
@@ -38,7 +38,7 @@ std::string commented_out(const std::string& yaml, std::size_t indent) {
 
 std::string keys_text(const std::vector<Key>& keys, const Tree& values, std::size_t indent);
 
-/// A section with all its defaults.
+/// Returns the text of a section with all its defaults.
 std::string section_text(const Section& section, std::size_t indent) {
     const Tree nothing{.kind = Tree::Kind::map, .place = "default"};
     Section dense = section;
@@ -46,7 +46,7 @@ std::string section_text(const Section& section, std::size_t indent) {
     return keys_text(section.keys, complete({dense}, nothing, ""), indent);
 }
 
-/// "name:" and its keys, or "name: value".
+/// Returns "name:" and the keys of an alternative, or "name: value".
 std::string alternative_text(const Key& key) {
     const auto* const section = std::get_if<Section>(&key.domain.is);
     if (section == nullptr) {
@@ -55,7 +55,7 @@ std::string alternative_text(const Key& key) {
     return section->keys.empty() ? key.name + "\n" : key.name + ":\n" + section_text(*section, 2);
 }
 
-/// What else may stand there, as comments below a key.
+/// Returns comment lines below a key: the other alternatives and sections that the key accepts.
 std::string others_text(const Domain& domain, const std::string& active, std::size_t indent) {
     std::string out;
     if (const auto* const variants = std::get_if<Variants>(&domain.is)) {

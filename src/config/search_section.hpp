@@ -6,29 +6,29 @@
 
 namespace finch::config {
 
-/// Writes `NAME: value` in search.space as `NAME: {value: value}`: a gene that is fixed.
+/// Rewrites a gene with a fixed value, `NAME: value` in search.space, as `NAME: {value: value}`.
 void spell_out_fixed_genes(Tree& configuration);
 
-/// Reduces each gene with a value to that value and its conditions: the range that it would be searched in does not
-/// change the search.
+/// Reduces each gene that has a `value` to this value and its conditions. The range or options of a gene with a `value`
+/// do not affect the search.
 void leave_frozen_values(Tree& space);
 
-/// From the complete `search.space`. Throws ConfigError.
+/// Reads the complete section `search.space`. Throws ConfigError.
 [[nodiscard]] search::Space read_space(const Tree& space);
 
-/// Reads what the run begins with and what its individuals obey (`first`, `start`, `constraints`) from the complete
-/// section `search` into `config`, whose other members stand. Throws ConfigError.
+/// Reads the genes of the first individuals (`first`, `start`) and the `constraints` from the complete section `search`
+/// into `config`. All other members of `config` must already be set. Throws ConfigError.
 void read_initial_design(const Tree& search, Config& config);
 
-/// Sets the objective and the costs beside it from a list of them, the loss first. Throws ConfigError.
+/// Sets the objective and the costs from a list of words: first the loss, then the costs. Throws ConfigError.
 void read_objectives(const Tree& written, Config& config);
 
-/// Refuses, where there are costs, what knows one objective alone. `search` is the complete section. Throws
-/// ConfigError.
+/// Throws ConfigError if there are several objectives and another setting supports only one. `search` is the section
+/// with all its defaults.
 void check_objectives(const Tree& search, const Config& config);
 
-/// Throws ConfigError if a gene has the name of one of the command's own variables, if curve pruning does not know the
-/// number of epochs, or if the command cannot be split into words.
+/// Throws ConfigError if a gene has the name of a command's placeholder, if curve pruning does not know the number of
+/// epochs, or if the command cannot be split into words.
 void check_command(const CommandObjective& objective, const Config& config, const Tree& search);
 
 }  // namespace finch::config

@@ -8,7 +8,7 @@
 namespace finch::config {
 namespace {
 
-constexpr std::size_t longest_path = 64;  // keys: no configuration is nested so deeply
+constexpr std::size_t longest_path = 64;  // keys; configurations are less deeply nested
 
 void set_place(Tree& tree, const std::string& place) {
     tree.place = place;
@@ -17,7 +17,7 @@ void set_place(Tree& tree, const std::string& place) {
     }
 }
 
-/// "model[0].conv" and "model.0.conv" both give model, 0, conv.
+/// Splits a path: "model[0].conv" and "model.0.conv" both give model, 0, conv.
 std::vector<std::string> parts_of(const std::string& path) {
     std::vector<std::string> parts{""};
     for (const char letter : path) {
@@ -30,7 +30,7 @@ std::vector<std::string> parts_of(const std::string& path) {
     return parts;
 }
 
-/// The item of a list that `part` names; one beyond the last is made.
+/// Returns the list item with the index `part`. Creates the item if its index is one beyond the last.
 Tree& item_of(Tree& list, const std::string& part, const std::string& place) {
     const auto index = whole_number({.kind = Tree::Kind::scalar, .text = part});
     const auto size = static_cast<std::int64_t>(list.items.size());
@@ -43,7 +43,7 @@ Tree& item_of(Tree& list, const std::string& part, const std::string& place) {
     return list.items[static_cast<std::size_t>(*index)];
 }
 
-/// What `part` names below `tree`, which becomes a section where it was a plain value.
+/// Returns the child of `tree` that `part` names, by key or index. If `tree` was a plain value, it becomes a section.
 Tree& step(Tree& tree, const std::string& part, const std::string& place) {
     if (tree.kind == Tree::Kind::list) {
         return item_of(tree, part, place);
@@ -59,7 +59,7 @@ Tree& step(Tree& tree, const std::string& part, const std::string& place) {
     return tree.items.back();
 }
 
-/// Whether `value` replaces a searched gene by one fixed value.
+/// True if `value` gives a single value to a gene that has a range or options.
 bool freezes(const Tree& gene, const Tree& value) {
     constexpr std::array<const char*, 3> kinds{"real", "int", "choice"};
     return gene.kind == Tree::Kind::map && value.kind == Tree::Kind::scalar && (value.quoted || !value.gene_name()) &&

@@ -10,11 +10,11 @@
 #include <cmath>
 #include <utility>
 
-/// search.space: from what is written to genes.
+/// Reads the genes of search.space.
 namespace finch::config {
 namespace {
 
-constexpr std::size_t most_genes = 500;  // a row of population.h5 takes no more columns
+constexpr std::size_t most_genes = 500;  // a row of population.h5 has no room for more columns
 
 void check_name(const Tree& gene, const std::string& name, const std::string& path) {
     static const std::string letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
@@ -31,7 +31,7 @@ void check_name(const Tree& gene, const std::string& name, const std::string& pa
     }
 }
 
-/// The forms of a gene for messages, in place of the less clear text of accepts().
+/// The accepted forms of a gene, for messages. The generated text of accepts() is less clear.
 constexpr const char* shapes =
     "{real: [low, high]}, {real: [low, high], scale: log}, {int: [low, high]}, {choice: [a, b, ...]} or {value: a}, "
     "which may stand beside one of the others";
@@ -51,7 +51,7 @@ search::Scale read_scale(const Tree& tree) {
 
 double read_real_step(const Tree& step, const search::RealGene& gene, const std::string& path) {
     constexpr double most_steps = 1e9;
-    constexpr double least_share = 1e-12;  // of the bounds: values are told apart by 15 digits
+    constexpr double least_share = 1e-12;  // of the bounds: 15 digits distinguish values
     const double value = real_number(step).value();
     const double range = gene.high - gene.low;
     const double least = std::max(range / most_steps, least_share * std::max(std::abs(gene.low), std::abs(gene.high)));
@@ -118,13 +118,13 @@ search::ChoiceGene read_choice(const Tree& tree, const std::string& path) {
     return gene;
 }
 
-constexpr std::int64_t exact = std::int64_t{1} << 53;  // whole numbers up to it are exact in a genome
+constexpr std::int64_t exact = std::int64_t{1} << 53;  // a genome holds whole numbers up to it exactly
 
 bool are_digits(const std::string& text) {
     return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-/// The digits of a decimal number without its sign, point, exponent and the zeros around them.
+/// Returns the significant digits of a decimal number: no sign, point, exponent, leading or trailing zeros.
 std::string significant_digits(std::string text) {
     text.resize(std::min(text.size(), text.find_first_of("eE")));
     std::erase_if(text, [](char letter) { return letter < '0' || letter > '9'; });
@@ -133,8 +133,8 @@ std::string significant_digits(std::string text) {
     return text;
 }
 
-/// Whether `text` is a JSON number (RFC 8259, section 6) whose digits survive in `number`, the double read from it. A
-/// version such as 3.10 is not.
+/// True if `text` is a JSON number (RFC 8259, section 6) and `number`, the double read from it, keeps its digits. A
+/// version such as 3.10 is not a JSON number here.
 bool is_json_number(const std::string& text, double number) {
     const std::size_t first = text.starts_with('-') ? 1 : 0;
     const std::string mantissa = text.substr(first, text.find_first_of("eE") - first);
@@ -146,8 +146,8 @@ bool is_json_number(const std::string& text, double number) {
            significant_digits(text) == significant_digits(fmt::format("{}", number));
 }
 
-/// A gene that has one value and is nothing else. Programs get the text as it is written: a number (0.5, 1.0, 12, 1e-5)
-/// or a text (3.10, 007).
+/// Returns a gene that has one value and no range or options. Programs receive the gene's text as written: a number
+/// (0.5, 1.0, 12, 1e-5) or a text (3.10, 007).
 search::Gene read_value(const std::string& name, const Tree& value, const std::string& path) {
     if (is_beyond_numbers(value)) {
         fail(value, path,
@@ -168,7 +168,8 @@ search::Gene read_value(const std::string& name, const Tree& value, const std::s
     return {name, search::ChoiceGene{{value.text}, false, is_number}};
 }
 
-/// A gene that `search.space` searches, frozen at one value. Programs get the value as if the search had chosen it.
+/// Returns a gene with a range or options that is fixed at one value. Programs receive the value as if the search had
+/// chosen it.
 search::Gene read_frozen(const std::string& name, const search::Gene& searched, const Tree& value,
                          const std::string& path) {
     const auto known = search::value_in(searched, value.text);
@@ -207,7 +208,7 @@ search::Gene read_frozen(const std::string& name, const search::Gene& searched, 
     return {name, search::RealGene{*known, *known}};
 }
 
-/// Refuses `key` unless one of `kinds` is given with it.
+/// Throws ConfigError if a gene has the key `key` but none of the keys `kinds`.
 void check_beside(const Tree& tree, const std::string& path, const char* key, std::initializer_list<const char*> kinds,
                   const char* whose) {
     const Tree* const given = tree.find(key);
@@ -247,7 +248,7 @@ search::Gene read_gene(const std::string& name, const Tree& tree) {
     return value != nullptr ? read_frozen(name, gene, *value, path + ".value") : gene;
 }
 
-/// The index of the gene that a condition names.
+/// Returns the index of the gene that a condition names.
 std::size_t index_of(const search::Space& space, const std::string& name, const Tree& at, const std::string& path) {
     if (const int index = space.index_of(name); index >= 0) {
         return static_cast<std::size_t>(index);
@@ -262,8 +263,8 @@ std::size_t index_of(const search::Space& space, const std::string& name, const 
                      join(known)));
 }
 
-/// `asked` is `NAME: [values]` below `when`. Of a fixed gene any values are accepted, so that one can be frozen by
-/// --set.
+/// Reads one condition `NAME: [values]` of a gene's `when`; `asked` has the values. If the gene NAME is fixed, any
+/// values are accepted, so --set can fix any gene.
 search::Condition read_condition(const search::Space& space, const std::string& name, const Tree& asked,
                                  const std::string& path) {
     search::Condition condition{index_of(space, name, asked, path)};
@@ -292,7 +293,8 @@ search::Condition read_condition(const search::Space& space, const std::string& 
     return condition;
 }
 
-/// The names of a cycle of conditions that `gene` is on, "a → b → a"; empty if it is on none. `trail`: those before it.
+/// Returns the names of a cycle of conditions reachable from `gene`, "a → b → a"; empty if there is none. `trail` lists
+/// the genes visited before `gene`.
 std::string cycle_from(const search::Space& space, std::size_t gene, std::vector<std::size_t> trail,
                        std::vector<bool>& seen) {
     const auto before = std::find(trail.begin(), trail.end(), gene);

@@ -11,25 +11,27 @@
 
 namespace finch::config {
 
-/// Folders of evaluations that stay after their end.
+/// The evaluations that keep their folder after they end.
 enum class Keep { none, failed, best, all };
 constexpr std::array<std::string_view, 4> words_of(Keep) {
     return {"none", "failed", "best", "all"};
 }
 
-/// Who starts the program: every rank of a worker, as torchrun does, or its leader alone.
+/// The processes that start the program: every rank of a worker, as torchrun does, or only the worker's leader.
 enum class Launch { ranks, leader };
 constexpr std::array<std::string_view, 2> words_of(Launch) {
     return {"ranks", "leader"};
 }
 
-/// Slurm's variables in a program's environment: as in a step that consists of its worker alone, or none.
+/// The environment variables of Slurm that a program receives. worker: as if the worker alone formed a Slurm step.
+/// none: only SLURM_CONF.
 enum class SlurmVariables { worker, none };
 constexpr std::array<std::string_view, 2> words_of(SlurmVariables) {
     return {"worker", "none"};
 }
 
-/// Any program, started for each individual, that says its loss on standard output (docs/programs.md).
+/// An objective function that an external program computes. Finch starts the program for each individual and reads the
+/// loss from the program's standard output (docs/programs.md).
 struct CommandObjective {
     std::string command;
     bool shell = false;
@@ -40,35 +42,36 @@ struct CommandObjective {
     std::map<std::string, std::string> files;  ///< path in the evaluation's folder: path of its template
     std::optional<double> timeout_seconds;
     double grace_seconds = 60;
-    std::int64_t epochs = 0;  ///< that a complete evaluation reports; 0: not known
+    std::int64_t epochs = 0;  ///< number of epochs that a complete evaluation reports; 0: not known
     Keep keep = Keep::failed;
     std::int64_t output_bytes = 1 << 20;
 };
 
-/// In an evaluation's folder: FINCH_CHECKPOINT_DIR. (`checkpoint` is the name of a file that TensorFlow writes beside
-/// its weights.)
+/// The folder of FINCH_CHECKPOINT_DIR, in an evaluation's folder. (TensorFlow writes a file `checkpoint` next to its
+/// weights, so Finch's folder has another name.)
 inline constexpr std::string_view checkpoints_folder = "checkpoints";
 
-/// Names that stand for something beside the genes, in a command and in templates.
+/// Placeholders in commands and templates that do not name genes.
 inline constexpr std::array<std::string_view, 5> names_of_evaluation = {"id", "seed", "run", "folder", "here"};
-/// The nodes of the worker; a gene of such a name takes precedence.
+/// Placeholders for the nodes of the worker. If a gene has the same name, the placeholder stands for the gene.
 inline constexpr std::array<std::string_view, 2> names_of_worker = {"hosts", "hostfile"};
 
-/// A text in which {NAME}s are replaced.
+/// A text with placeholders {NAME}. render() replaces them by values.
 class Template {
 public:
-    /// doubled: `{{` and `}}` are braces, and others name something. literal: braces around no name are what they are,
-    /// and `{{NAME}}` is "{NAME}": for files that are full of braces.
+    /// Treatment of braces. doubled: `{{` and `}}` give single braces, and a single brace must enclose a name. literal:
+    /// braces that enclose no name stay as they are, and `{{NAME}}` gives "{NAME}". Choose `literal` for files with
+    /// many braces.
     enum class Braces { doubled, literal };
 
-    /// Throws ConfigError if a name is none of `names`, or a brace is open.
+    /// Throws ConfigError if a placeholder is not in `names`, or if, with `doubled`, a single brace encloses no name.
     Template(const std::string& text, const std::vector<std::string>& names, Braces braces);
-    /// A text in which nothing is replaced.
+    /// Returns a template without placeholders.
     [[nodiscard]] static Template plain(std::string text);
-    /// Throws std::out_of_range where a value is missing.
+    /// Throws std::out_of_range if `values` lacks a placeholder.
     [[nodiscard]] std::string render(const std::map<std::string, std::string>& values) const;
     [[nodiscard]] bool uses(const std::string& name) const;
-    /// Whether anything is replaced.
+    /// True if the text has no placeholders.
     [[nodiscard]] bool is_constant() const noexcept;
 
 private:
@@ -80,15 +83,15 @@ private:
     std::vector<Piece> pieces_;
 };
 
-/// The arguments of `command`, split at spaces outside of '…' and "…"; a backslash takes the next character as it is,
-/// but within '…'. Throws ConfigError if a quote is open or nothing is there.
+/// Splits `command` into arguments at white space outside of '…' and "…". A backslash quotes the next character, except
+/// within '…'. Throws ConfigError if a quote is not closed or the command is empty.
 [[nodiscard]] std::vector<std::string> split_command(const std::string& command);
 
-/// The first word of `command` that only a shell understands, such as "|" or "2>&1", without quotes; empty if there is
+/// Returns the first unquoted word of `command` that only a shell understands, such as "|" or "2>&1"; empty if there is
 /// none.
 [[nodiscard]] std::string shell_word(const std::string& command);
 
-/// `text` as one word of a POSIX shell.
+/// Returns `text` quoted as one word of a POSIX shell.
 [[nodiscard]] std::string quoted_for_shell(const std::string& text);
 
 }  // namespace finch::config

@@ -28,8 +28,9 @@ namespace finch::config {
 struct Tree;
 
 using LossObjective = train::Objective;
-/// A benchmark function in place of training; each evaluation pretends to last `seconds` times a log-normal number of
-/// deviation `spread` (0: it lasts no time).
+/// A benchmark function as the objective; no network is trained. An evaluation simulates a duration: `seconds` times a
+/// log-normal factor (`spread` is the standard deviation of its logarithm). If `seconds` is 0, an evaluation has no
+/// delay.
 struct FunctionObjective {
     std::string function;
     int dimensions = 0;
@@ -62,70 +63,74 @@ struct Checkpoint {
     double training_seconds = 60;
 };
 
-/// Guesses at genomes for the first individuals: listed, or the best of an earlier run, which app looks up.
+/// Proposed genomes for the first individuals. The configuration lists the genomes, or the app module takes them from
+/// the best individuals of an earlier run.
 struct FirstGuesses {
     std::vector<search::Guess> guesses;
     std::optional<std::string> run;  ///< directory of the earlier run
-    int best = 0;                    ///< of it
+    int best = 0;                    ///< number of its best individuals
 };
 
-/// Options of one island that differ from the others'.
+/// The options that can differ between islands.
 struct IslandOptions {
     search::PropagatorOptions propagator = search::AutomaticOptions{};
 };
 
-/// The whole configuration, checked. Values of data, model and training that name a gene are known only for a genome:
-/// see recipe().
+/// The whole configuration, checked. Values of data, model and training that are genes are known only for a given
+/// genome: see recipe().
 class Config {
 public:
     std::string name = "finch";
     std::uint64_t seed = 1;
     search::Space space;
     Objective objective = LossObjective::validation_loss;
-    search::Measure measure;          ///< what the objective is called
-    std::vector<search::Cost> costs;  ///< minimised beside it
+    search::Measure measure;          ///< name and meaning of the first objective
+    std::vector<search::Cost> costs;  ///< minimised in addition to the objective
     search::PropagatorOptions propagator = search::AutomaticOptions{};
     search::Duplicates duplicates = search::Duplicates::breed;
-    std::vector<std::string> reuse;  ///< directories of runs whose results are taken over
-    int retries = 0;                 ///< of what failed
-    /// A start ends after this many evaluations without a result, as long as the run has none. 0: auto; nothing: never.
+    std::vector<std::string> reuse;  ///< directories of other runs; their results are reused
+    int retries = 0;                 ///< of a failed evaluation
+    /// A start of the run ends after this many evaluations without a result, unless the run already has a result. 0:
+    /// auto; nothing: never.
     std::optional<std::int64_t> give_up_after = 0;
-    std::vector<IslandOptions> islands;  ///< none: all are alike
+    std::vector<IslandOptions> islands;  ///< empty: all islands are alike
     search::ExchangeOptions exchange;
     search::PruningOptions pruning;
     FirstGuesses first;
     search::Start start = search::Start::random;
     std::vector<search::Constraint> constraints;
     island::Budget budget;
-    std::optional<search::FinalChoice> final_choice;  ///< `search.final`, where auto is decided
+    std::optional<search::FinalChoice> final_choice;  ///< `search.final`, with auto resolved
     Workers workers;
     Checkpoint checkpoint;
     LogOptions log;
 
-    /// The effective configuration: every key with its value, as YAML that parses to an equal configuration.
+    /// Returns the effective configuration as YAML: every key with its value. parse() of this YAML gives an equal
+    /// configuration.
     [[nodiscard]] const std::string& text() const noexcept { return text_; }
-    /// The part that must not change between two starts of a run, as YAML: seed, data (without their path: their
-    /// fingerprint is checked), model, training, space, objective.
+    /// Returns the settings that must not change between two starts of a run, as YAML: seed, data, model, training, and
+    /// in search: space, constraints, first, start, objective, pruning. The paths of data may change: the data's
+    /// fingerprint is checked instead.
     [[nodiscard]] const std::string& fixed_text() const noexcept { return fixed_text_; }
 
-    /// How an individual is evaluated, as YAML: data (but their path), model, training and objective, with $NAME where
-    /// a gene stands.
+    /// Returns the settings that determine how an individual is evaluated, as YAML: data (without paths), model,
+    /// training and objective. A gene appears as $NAME in place of its value.
     [[nodiscard]] const std::string& evaluation_text() const noexcept { return evaluation_text_; }
 
-    /// Recipe of the individual with `genome`: all genes replaced by their values. Only if trains(). Throws ConfigError
-    /// with the key's path if the values do not fit together.
+    /// Returns the recipe of the individual with `genome`: every gene is replaced by its value. Requires trains().
+    /// Throws ConfigError with the key's path if the values do not fit together.
     [[nodiscard]] train::Recipe recipe(const search::Genome& genome, std::uint64_t individual) const;
-    /// How `island` breeds.
+    /// Returns the propagator options of `island`.
     [[nodiscard]] const search::PropagatorOptions& propagator_of(int island) const;
-    /// What the propagators of all islands need together: first points, and individuals to breed from.
+    /// The largest numbers that the propagator of any island needs: first points, and individuals to breed from.
     struct Needs {
         std::size_t first_points = 0;
         std::size_t population = 0;
     };
     [[nodiscard]] Needs needs() const;
-    /// The initial design of a run whose propagator breeds from the best `population`.
+    /// Returns the initial design of a run for a propagator that breeds from the best `population` individuals.
     [[nodiscard]] search::InitialDesign initial_design(std::size_t population) const;
-    /// Whether individuals are networks, rather than places of a function or runs of a program.
+    /// True if individuals are networks, false if they are points of a function or runs of a program.
     [[nodiscard]] bool trains() const noexcept { return std::holds_alternative<LossObjective>(objective); }
 
 private:
@@ -137,26 +142,29 @@ private:
     std::shared_ptr<const Recipes> recipes_;
 };
 
-/// Parses and checks `yaml`. `source` names it in messages; `settings` are "path.to.key=value" in YAML, applied first.
-/// Throws ConfigError: "configs/mnist.yaml:12: search.space.lr: …". Checks everything that needs no data: also that at
-/// least one genome of the space gives recipes within bounds.
+/// Parses and checks `yaml`. `source` is the file's name for messages. `settings` are applied first: each is
+/// "path.to.key=value" with the value in YAML. Checks everything that does not need the data, including the recipes of
+/// genomes with extreme gene values. Throws ConfigError with a text such as "configs/mnist.yaml:12: search.space.lr:
+/// …".
 [[nodiscard]] Config parse(const std::string& yaml, const std::string& source,
                            const std::vector<std::string>& settings = {});
-/// The same for a file. Throws ConfigError if it cannot be read, naming similar files beside it.
+/// Parses and checks a file as parse() does. Throws ConfigError if the file cannot be read; the message names similar
+/// files in the same folder.
 [[nodiscard]] Config load(const std::filesystem::path& path, const std::vector<std::string>& settings = {});
 
-/// Refuses a space in which no genome gives a network that can exist for such data: tries the corners and 1 000 random
-/// genomes. Throws ConfigError with the reason of the most promising one, naming the layer.
+/// Throws ConfigError if no tried genome gives a valid network for samples of this shape. Tries the corners of the
+/// search space and 1 000 random genomes. The message reports the genome that failed at the deepest layer, and names
+/// the layer.
 void check_models(const Config& config, nn::SampleShape sample, std::int64_t classes);
 
-/// The measure of the first objective in the text of an effective configuration, whose keys are not checked.
+/// Returns the measure of the first objective. `text` is an effective configuration; its keys are not checked.
 [[nodiscard]] search::Measure measure_of(const std::string& text);
 
-/// The difference between two fixed texts in words, a line for each key, empty if equal:
-/// "training.batch_size: 16 → 32".
+/// Describes the difference between two configurations in YAML, a line for each key: "training.batch_size: 16 → 32".
+/// Returns an empty text if the configurations are equal.
 [[nodiscard]] std::string difference(const std::string& before, const std::string& now);
 
-/// Every key with its default, its bounds and its meaning: what `finch config` prints; valid YAML.
+/// Returns the reference that `finch config` prints, as valid YAML: every key with its default, bounds and meaning.
 [[nodiscard]] std::string reference_text();
 
 }  // namespace finch::config

@@ -4,7 +4,8 @@
 
 namespace finch::config {
 
-/// All keys of a configuration. Those that genes may stand in set a train::Recipe, the others a Config.
+/// Returns all keys of a configuration. A key that accepts genes sets a member of train::Recipe; every other key sets a
+/// member of Config.
 [[nodiscard]] const Section& configuration();
 
 }  // namespace finch::config

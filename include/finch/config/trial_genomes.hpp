@@ -1,4 +1,4 @@
-// Defined in check_models.cpp.
+// The functions of this header are defined in check_models.cpp.
 #pragma once
 
 #include "finch/config/config.hpp"
@@ -7,11 +7,12 @@
 
 namespace finch::config {
 
-/// Genomes that show what networks a space has: its corners, and 1 000 random ones, those of them that obey the
-/// constraints. Not all need give a network that can exist.
+/// Returns sample genomes that obey the constraints: the corners of the search space, and 1 000 random genomes. Some of
+/// these genomes may not give a valid network.
 [[nodiscard]] std::vector<search::Genome> trial_genomes(const Config& config);
 
-/// The recipes of those trial genomes whose values fit together, at least one. Throws ConfigError if there is none.
+/// Returns the recipes of the trial genomes, except genomes with incompatible values. Throws ConfigError if no genome
+/// gives a recipe.
 [[nodiscard]] std::vector<train::Recipe> trial_recipes(const Config& config);
 
 }  // namespace finch::config
