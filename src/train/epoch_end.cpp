@@ -13,7 +13,7 @@
 
 namespace finch::train {
 
-/// What the leader found at an epoch's end. It travels as it is: it has no padding.
+/// The leader's decision at the end of an epoch. The struct has no padding, so it is broadcast as raw bytes.
 struct Training::EpochDecision {
     Epoch epoch;
     double best = 0;

@@ -55,19 +55,20 @@ Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::Model
     validation_.step = device.capture([this] { evaluate_step(device_, *validation_.context, model_, loss_, timer_); },
                                       backend::CaptureAs::graph);
     if (options.average) {
-        // Call by call: operations note on the host where their weights are, for the graphs that are captured later.
+        // pack() is captured as calls, not as a graph: it stores the addresses of the weights on the host, for graphs
+        // that are captured later.
         average_.emplace(device, model_.plan(), *options.average);
         pack_own_ = device.capture([this] { model_.pack(); }, backend::CaptureAs::calls);
         pack_average_ = device.capture([this] { average_->pack_into(model_); }, backend::CaptureAs::calls);
     }
 }
 
-/// What is under way uses the memory that goes now.
+/// Waits for the device, because enqueued work uses the memory that is freed now.
 Learner::~Learner() {
     try {
         device_.synchronize();
     } catch (const std::exception&) {
-        // The device has failed: nothing is under way any more, and who asks it next is told.
+        // The device has failed, so no work is running any more. The next call of the device reports the failure.
     }
 }
 
@@ -89,7 +90,7 @@ void Learner::set_state(const nn::ModelState& state) {
     packed_ = Packed::own;
 }
 
-/// In line with the steps under way, which keep the weights that they were asked for with.
+/// Enqueues the packing of `weights`. Steps that are already enqueued still use the weights packed before.
 void Learner::pack(Packed weights) {
     if (average_ && packed_ != weights) {
         (weights == Packed::own ? pack_own_ : pack_average_)->run(1);
@@ -134,7 +135,7 @@ void Learner::run(Work& work, std::span<const std::int64_t> indices, std::int64_
     work.is_under_way = true;
 }
 
-/// Where the images cannot be read, the steps are done with padding alone, so that no other rank is left waiting.
+/// Assigns images to the next steps. If the images cannot be read, assigns only padding, so that no other rank waits.
 void Learner::fill(Work& work, std::span<const std::int64_t> indices) {
     try {
         work.context->fill(indices, scalars_);
@@ -145,7 +146,8 @@ void Learner::fill(Work& work, std::span<const std::int64_t> indices) {
     }
 }
 
-/// Streamed ones are asked for in such numbers as are read ahead, or the device would wait for the others.
+/// Returns the largest number of batches per call. Streamed batches are limited to the number that is read in advance:
+/// with more, the device would wait for files.
 std::int64_t Learner::most_batches(const Work& work) const {
     const std::int64_t most = work.context->capacity();
     return batches_ahead_ > 0 ? std::min(most, std::max(batches_ahead_, micro_batches_)) : most;
@@ -193,7 +195,7 @@ void Learner::enter(backend::Activity activity) {
     }
 }
 
-/// One step: captured once, done many times.
+/// Executes one training step. The step is captured once and repeated many times.
 void Learner::train_once() {
     const backend::LapScope step(timer_, backend::Activity::data);
     sums_.begin();
@@ -210,7 +212,8 @@ void Learner::train_once() {
             device_.clear(added_grads_.data(), added_grads_.size());
         }
         if (scales_loss_) {
-            // Of the sums over the ranks, whose bits are the same on all: they agree on the step without a word.
+            // The summed gradients are bitwise equal on all ranks, so all ranks make the same decision to skip the
+            // step, without a message.
             device_.unscale(*training_.context, model_.grads().data(), model_.grads().size());
         }
         optimizer_.apply(*training_.context, model_.parameters(), model_.grads());
@@ -224,7 +227,7 @@ void Learner::train_once() {
 template <class Action>
 void Learner::attempt(Action&& action) {
     if (all_reduce_.is_graph_capturable()) {
-        action();  // no peer waits for this host's part, and who records the step must hear of it
+        action();  // no peer waits for this host, and the capture of the step needs the exception
     } else if (!failed_) {
         try {
             action();
@@ -235,7 +238,7 @@ void Learner::attempt(Action&& action) {
     }
 }
 
-/// Of the next part. The last one's gradients are those of all parts.
+/// Computes the gradients of the next part of the batch. After the last part, grads() is the sum over all parts.
 void Learner::compute_grads(bool is_last) {
     const backend::Pass pass{
         .step = *training_.context, .mode = backend::Mode::training, .group = &sums_, .timer = timer_};

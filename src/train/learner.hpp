@@ -19,30 +19,34 @@
 
 namespace finch::train {
 
-/// What of a part of a training step the schedule decides.
+/// The values of one part of a training step that depend on the position in the training.
 struct StepPlan {
-    double batch_weight = 0;        ///< of the samples of the whole group, all parts together
-    std::int64_t first_sample = 0;  ///< place of this rank's first sample among them
+    double batch_weight = 0;        ///< sum of the weights of all samples of the global batch
+    std::int64_t first_sample = 0;  ///< index of this rank's first sample in the global batch
     double learning_rate = 0;
 };
 
-/// What a training's random choices are functions of, beside the step.
+/// The origin of a training's random numbers. The random numbers depend only on these values and on the step.
 struct RandomSource {
     std::uint64_t seed = 0;
     std::uint64_t individual = 0;
 };
 
-/// A model, its optimizer and its data on this rank: everything whose size depends on the batch. Does steps, many at a
-/// time; on a device that runs ahead they are done when synchronize() returns.
+/// A model, its optimizer and its data on this rank: everything with a size that depends on the batch. Each call of
+/// train() or validate() enqueues many steps. On an asynchronous device, the steps are complete when synchronize()
+/// returns.
 ///
-/// Where the host has a part in the sums over ranks, what a computation throws is kept, and from then on the
-/// collectives run with zeros and the losses are NaN: the other ranks are not left waiting. throw_failure() then tells.
+/// If the host takes part in the all-reduces (MPI), the learner stores an exception that a computation throws. After an
+/// exception, the learner's collectives run with zeros and its losses are NaN, so that the other ranks do not wait.
+/// throw_failure() rethrows the exception.
 ///
-/// Where an average of the weights is taken, the model is packed with it before validation and with its own weights
-/// before training, in line with the steps under way: no arena is copied, and the host waits for nothing.
+/// If the weights are averaged, the model is packed with the average before validation and with its own weights before
+/// training. The packing is enqueued after the running steps. Packing copies no arena, and the host does not wait for
+/// it.
 class Learner {
 public:
-    /// `device`, `all_reduce`, `dataset` and `profile`, which may be null, must outlive it. Throws std::bad_alloc.
+    /// `device`, `all_reduce`, `dataset` and `profile` must outlive this object. `profile` may be null. Throws
+    /// std::bad_alloc, and throws ConfigError if the device cannot take all parts of one step.
     Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::ModelPlan plan, const Options& options,
             const data::Dataset& dataset, const data::Options& normalisation, std::span<const float> class_weights,
             RandomSource random, Profile* profile);
@@ -52,44 +56,45 @@ public:
 
     [[nodiscard]] nn::Model& model() noexcept { return model_; }
     [[nodiscard]] nn::Optimizer& optimizer() noexcept { return optimizer_; }
-    /// How many steps train() takes at once; and validate().
+    /// The largest number of steps in one call of train(), and of validate().
     [[nodiscard]] std::int64_t most_training_steps() const { return most_batches(training_) / micro_batches_; }
     [[nodiscard]] std::int64_t most_validation_steps() const { return most_batches(validation_); }
-    /// Batches of images that are read ahead of the steps; 0: the images are in memory.
+    /// Number of batches of images that are read in advance; 0 if the images are in memory.
     [[nodiscard]] std::int64_t batches_ahead() const noexcept { return batches_ahead_; }
 
-    /// What the model has learnt; and back. An average stays as it is.
+    /// state() returns and set_state() sets the weights of the model. Both functions ignore the average of the weights.
     [[nodiscard]] nn::ModelState state() const;
     void set_state(const nn::ModelState& state);
-    /// Null if none is taken.
+    /// The average of the weights; null if the weights are not averaged.
     [[nodiscard]] nn::WeightAverage* average() noexcept { return average_ ? &*average_ : nullptr; }
-    /// What validate() measures: the average of the weights once there is one, else state().
+    /// Returns the weights that validate() uses: the average if it has begun, otherwise state().
     [[nodiscard]] nn::ModelState validated_state() const;
 
-    /// Collective over the worker. Optimizer steps, each of Options::micro_batches `parts`, of whose images `indices`
-    /// (parts, batch; −1 is padding) are this rank's. At most one train() and one validate() between two synchronize().
+    /// Collective over the worker. Enqueues optimizer steps, each of Options::micro_batches `parts`. `indices` (parts,
+    /// batch) are this rank's images; −1 is padding. Between two synchronize(), call train() and validate() at most
+    /// once each.
     void train(std::span<const std::int64_t> indices, std::span<const StepPlan> parts);
-    /// Local. Losses of the images `indices` (a multiple of a batch; −1 is padding).
+    /// Local. Enqueues the computation of the losses of the images `indices` (whole batches; −1 is padding).
     void validate(std::span<const std::int64_t> indices);
-    /// Local. The images of the parts of steps that will be asked for after these, as far as they are read ahead.
+    /// Local. Announces the images of the steps that follow the enqueued ones, so that they can be read in advance.
     void announce_training(std::span<const std::int64_t> indices) { training_.context->announce(indices); }
     void announce_validation(std::span<const std::int64_t> indices) { validation_.context->announce(indices); }
-    /// Waits until what was asked for is done. Returns the seconds that it took by the device's clock.
+    /// Waits for all enqueued steps. Returns the seconds that the steps took by the device's clock.
     double synchronize();
 
-    /// What train() and validate() have summed up since set_sums(). After synchronize().
+    /// The losses that train() and validate() have summed since set_sums(). Valid only after synchronize().
     [[nodiscard]] backend::LossSums training_sums() const { return sums(training_); }
     [[nodiscard]] backend::LossSums validation_sums() const { return sums(validation_); }
     void set_sums(const backend::LossSums& training, const backend::LossSums& validation);
-    /// Nothing if the loss is not scaled. After synchronize().
+    /// Returns the loss scale, or nothing if the loss is not scaled. Valid only after synchronize().
     [[nodiscard]] std::optional<backend::LossScale> loss_scale() const;
     void set_loss_scale(const backend::LossScale& scale) { training_.context->set_loss_scale(scale); }
 
-    /// Throws what a computation threw since the last call, if one did.
+    /// Rethrows an exception that a computation threw since the last call, if there is one.
     void throw_failure();
 
 private:
-    /// Steps of one kind: what differs between them, and how they are done.
+    /// The steps of one kind (training or validation): their data and the captured step.
     struct Work {
         std::unique_ptr<backend::StepContext> context;
         std::unique_ptr<backend::CapturedStep> step;
@@ -112,9 +117,9 @@ private:
 
     backend::Device& device_;
     comm::AllReduce& all_reduce_;
-    Profile* profile_;                                       ///< null: not measured
-    std::unique_ptr<backend::DeviceLapTimer> device_timer_;  ///< null: not measured, or by the host's clock
-    backend::LapTimer* timer_;                               ///< of steps; null: not measured
+    Profile* profile_;                                       ///< null: no profiling
+    std::unique_ptr<backend::DeviceLapTimer> device_timer_;  ///< null: no profiling, or the host's clock is used
+    backend::LapTimer* timer_;                               ///< timer of the steps; null: no profiling
     nn::Model model_;
     nn::Optimizer optimizer_;
     std::optional<nn::WeightAverage> average_;
@@ -124,23 +129,23 @@ private:
     std::int64_t micro_batches_;
     std::int64_t batches_ahead_;
     bool scales_loss_;
-    backend::Buffer added_grads_;  ///< of the parts before the last; empty if there are none
+    backend::Buffer added_grads_;  ///< sum over the parts before the last; empty if there is one part
     StepSums sums_;
     Work training_;
     Work validation_;
-    Packed packed_ = Packed::own;                      ///< once the steps that were asked for are done
-    std::unique_ptr<backend::CapturedStep> pack_own_;  ///< both null if no average is taken
+    Packed packed_ = Packed::own;                      ///< after the enqueued steps
+    std::unique_ptr<backend::CapturedStep> pack_own_;  ///< this and pack_average_: null without an average
     std::unique_ptr<backend::CapturedStep> pack_average_;
-    std::vector<backend::StepScalars> scalars_;  ///< of the steps that are asked for
+    std::vector<backend::StepScalars> scalars_;  ///< of the steps to enqueue
     std::exception_ptr failure_;
-    bool failed_ = false;  ///< for good
+    bool failed_ = false;  ///< a computation has failed; stays true
 };
 
-/// Local. The losses of the context's present batch, of what the model gave for it, go into its sums; their gradient to
-/// `grad`, where it is not null.
+/// Local. Computes the losses of the model's outputs for the context's present batch and adds them to the context's
+/// sums. Writes the gradient of the losses to `grad` unless `grad` is null.
 void add_losses(backend::Device& device, backend::StepContext& context, nn::Model& model, Loss loss, float* grad);
-/// Local. One step of validation: the losses of the context's next batch go into its sums; the logits stay. `timer`:
-/// null if it is not measured.
+/// Local. Executes one validation step: adds the losses of the context's next batch to the context's sums. The logits
+/// remain in the model. `timer` may be null.
 void evaluate_step(backend::Device& device, backend::StepContext& context, nn::Model& model, Loss loss,
                    backend::LapTimer* timer = nullptr);
 

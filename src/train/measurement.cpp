@@ -28,14 +28,14 @@
 namespace finch::train {
 namespace {
 
-/// What a model says of each sample. A sample is measured by one rank and is 0 on the others, so sums over ranks
-/// gather.
+/// The predictions of a model for each sample. One rank measures a sample and all others have 0, so a sum over the
+/// ranks gathers them.
 class PredictionTable {
 public:
-    /// `labelled`: outputs are logits of classes; otherwise they are what is predicted of targets.
+    /// `labelled`: true if the outputs are logits of classes, false if they are predicted targets.
     PredictionTable(std::int64_t samples, std::int64_t outputs, bool labelled);
 
-    /// Local. Of a sample with such outputs, whose class is `label`, if it has one.
+    /// Local. Adds the outputs of a sample. `label` is the class of the sample, and is ignored for data with targets.
     void add(std::size_t sample, std::span<const float> outputs, std::int32_t label);
     /// Collective over the worker.
     void gather(const comm::Group& group);
@@ -46,12 +46,12 @@ private:
     bool labelled_;
     std::vector<std::int64_t> predictions_;
     std::vector<std::int64_t> places_;
-    std::vector<float> scores_;  ///< empty if they are too many
+    std::vector<float> scores_;  ///< empty above most_scores
 };
 
 constexpr std::size_t scores_at_once = 1 << 18;
 
-/// Softmax of a sample's logits.
+/// Writes the softmax of a sample's logits.
 void write_scores(std::span<const float> logits, std::span<float> scores) {
     const double largest = *std::max_element(logits.begin(), logits.end());
     double sum = 0;
@@ -63,8 +63,8 @@ void write_scores(std::span<const float> logits, std::span<float> scores) {
     });
 }
 
-/// How many classes stand before `label`: those with a larger logit, and those before it with an equal one. What is no
-/// number is before none.
+/// Returns the number of classes that rank before the class `label`: classes with a larger logit, and classes with a
+/// lower index and an equal logit. A class also ranks before `label` if its logit or the logit of `label` is NaN.
 std::int64_t place_of(std::size_t label, std::span<const float> logits) {
     std::int64_t place = 0;
     for (std::size_t one = 0; one < logits.size(); ++one) {
@@ -124,7 +124,8 @@ void check_shape(const nn::ModelPlan& plan, const data::Dataset& dataset) {
     }
 }
 
-/// Collective over the worker. What `make` makes on this rank; std::bad_alloc on all where one has not the memory.
+/// Collective over the worker. Returns the result of `make` on this rank. Throws std::bad_alloc on all ranks if one
+/// rank has too little memory.
 template <class Make>
 auto make_everywhere(const comm::Group& group, Make make) {
     decltype(make()) made;
@@ -140,7 +141,8 @@ auto make_everywhere(const comm::Group& group, Make make) {
     return made;
 }
 
-/// Collective over the worker. Does `work` on this rank; StorageError on all where images cannot be read on one.
+/// Collective over the worker. Calls `work` on this rank. Throws StorageError on all ranks if one rank cannot read
+/// images.
 template <class Work>
 void read_everywhere(const comm::Group& group, Work work) {
     std::string problem;

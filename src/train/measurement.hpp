@@ -9,8 +9,9 @@
 
 namespace finch::train {
 
-/// Collective over the worker. The model as it is (packed), on `samples` of `dataset`; none: on all. Throws ConfigError
-/// if its shape is not the model's; std::bad_alloc and StorageError on all ranks.
+/// Collective over the worker. Measures the model, with its packed weights, on `samples` of `dataset`, or on all
+/// samples if `samples` is empty. Throws ConfigError if the shape of the data does not fit the model. Throws
+/// std::bad_alloc or StorageError on all ranks if one rank fails.
 [[nodiscard]] Measured measure_model(backend::Device& device, const comm::Group& group, nn::Model& model,
                                      const Recipe& recipe, const data::Dataset& dataset,
                                      std::span<const std::int64_t> samples = {});

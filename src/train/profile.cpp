@@ -13,7 +13,8 @@ namespace {
 
 using backend::Activity;
 
-/// All-reduces of an epoch whose waits are told apart; 8 MB.
+/// The largest number of all-reduces per epoch for which waiting is separated from summing. The times of these
+/// all-reduces take 8 MB of memory.
 constexpr std::size_t most_all_reduces = std::size_t{1} << 20;
 
 std::string name_of(const nn::Node& node, const nn::ModelPlan& plan) {
@@ -25,8 +26,8 @@ std::string name_of(const nn::Node& node, const nn::ModelPlan& plan) {
     return "";
 }
 
-/// Collective over the worker. What this rank's laps took beyond the shortest of all ranks, each beside the same of the
-/// others; 0 if there are not as many everywhere: a step failed.
+/// Collective over the worker. Compares each lap of this rank with the shortest lap of all ranks at the same index, and
+/// returns the sum of the differences. If the ranks have different numbers of laps, a step failed, and the result is 0.
 double waited_beyond_least(const comm::Group& group, const std::vector<double>& laps) {
     if (const auto most = group.maximum({std::ssize(laps), -std::ssize(laps)}); most[0] != -most[1]) {
         return 0;
@@ -96,7 +97,7 @@ GroupTimes& GroupTimes::operator+=(const GroupTimes& other) {
 }
 
 Profile::Profile(std::function<double()> now) : now_(std::move(now)), last_(now_()) {
-    times_.all_reduces.reserve(most_all_reduces);  // begin() must not fail
+    times_.all_reduces.reserve(most_all_reduces);  // so that begin() cannot fail
 }
 
 void Profile::set_model(const nn::ModelPlan& plan) {
@@ -153,9 +154,9 @@ void Profile::take_back(const backend::LapTimes& times) {
         times.all_reduces.begin() + static_cast<std::ptrdiff_t>(std::min(room, times.all_reduces.size())));
 }
 
-/// Tells the waits from the sums, and begins anew.
+/// Separates waiting from summing in the all-reduce times, gathers the times of all ranks, and resets the counters.
 GroupTimes Profile::gather(const comm::Group& group) {
-    take_back({});  // a training that went while its steps were under way
+    take_back({});  // for a training that was destroyed before its steps ended
     end_lap();
     const double waited = waited_beyond_least(group, times_.all_reduces);
     times_.of(Activity::all_reduce) -= waited;

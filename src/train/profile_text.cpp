@@ -19,18 +19,19 @@ Activity activity_at(std::size_t index) {
     return static_cast<Activity>(index);
 }
 
-/// Of the time, what more ranks share among them where the batch stays as it is.
+/// Returns the share of the time that a larger number of ranks would divide among them if the global batch stayed the
+/// same.
 double divided_share(const GroupTimes& all) {
     return all.share(Activity::data) + all.share(Activity::forward) + all.share(Activity::backward) +
            all.share(Activity::validation);
 }
 
-/// Amdahl: the rest takes as long as before.
+/// Returns the speed-up with twice the ranks by Amdahl's law: the rest of the time does not shrink.
 double most_speed_up(double divided) {
     return 1 / (1 - divided / 2);
 }
 
-/// Samples per second.
+/// Formats a number of samples per second.
 std::string speed_text(double speed) {
     return fmt::format("{:.{}f}", speed, speed < 100 ? 2 : 0);
 }

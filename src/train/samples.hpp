@@ -5,10 +5,11 @@
 
 namespace finch::train {
 
-/// The data set as a device reads it. Throws ConfigError if the normalisation does not suit its channels.
+/// Returns the data set in the form that a device reads. Throws ConfigError if the normalisation does not fit the
+/// number of channels.
 [[nodiscard]] backend::Images images_of(const data::Dataset& dataset, const data::Options& options);
 
-/// The same for training, with the augmentation.
+/// Returns the same as images_of(), with the augmentation of training images.
 [[nodiscard]] backend::Images distorted_images_of(const data::Dataset& dataset, const data::Options& options);
 
 }  // namespace finch::train

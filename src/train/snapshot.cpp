@@ -14,16 +14,16 @@
 namespace finch::train {
 namespace {
 
-constexpr std::size_t sums_size = 7;  ///< of a row of "partial_sums"
+constexpr std::size_t sums_size = 7;  ///< columns of the array "partial_sums"
 
 constexpr std::size_t count_of_columns() {
     std::size_t columns = 0;
     for_each_field<Epoch>([&](const auto&) { ++columns; });
     return columns;
 }
-constexpr std::size_t epoch_size = count_of_columns();  ///< of a row of "curve": the fields of an Epoch
+constexpr std::size_t epoch_size = count_of_columns();  ///< columns of the array "curve": the fields of an Epoch
 
-/// One rank's row of "partial_sums". Counts are exact in a double below 2^53.
+/// Returns one rank's row of the array "partial_sums". A double holds counts below 2^53 exactly.
 std::array<double, sums_size> to_row(const backend::LossSums& training, const backend::LossSums& validation,
                                      double seconds) {
     return {training.loss,   static_cast<double>(training.correct),   static_cast<double>(training.samples),
@@ -132,7 +132,8 @@ NamedArrays Training::snapshot() {
 
 void Training::restore(const NamedArrays& snapshot) {
     check_identity(snapshot);
-    // Everything is read before anything changes, so that a snapshot that does not fit leaves the training as it was.
+    // All arrays except the optimizer's are read before anything changes, so a snapshot that does not fit them leaves
+    // the training unchanged.
     const Position position = read_position(snapshot);
     const PartialSums sums = read_partial_sums(snapshot);
     const auto global_batch = read_scalar<std::int64_t>(snapshot, "global_batch");
@@ -140,7 +141,7 @@ void Training::restore(const NamedArrays& snapshot) {
     const auto state = static_cast<State>(read_scalar<std::int64_t>(snapshot, "state"));
     std::vector<Epoch> curve = read_curve(snapshot);
     const EarlyStopping stopping = judged(curve);
-    // Of the epochs that have ended, only the best one's weights are there.
+    // Of all ended epochs, a snapshot contains only the weights of the best one.
     require_equal("best epoch", read_scalar<std::int64_t>(snapshot, "best/epoch"), stopping.best_epoch);
     const auto epoch_ranks = read_scalar<std::int64_t>(snapshot, "epoch_ranks");
     if (global_batch < 1) {
@@ -154,7 +155,7 @@ void Training::restore(const NamedArrays& snapshot) {
     const std::optional<Average> average = read_average(snapshot);
     const std::optional<backend::LossScale> loss_scale = read_loss_scale(snapshot);
     if (global_batch != global_batch_) {
-        learner_.reset();  // there may be no memory for two
+        learner_.reset();  // the memory may not suffice for two learners
         learner_ = make_learner(global_batch);
     }
     learner_->optimizer().set_state(snapshot);
@@ -186,7 +187,7 @@ void Training::restore(const NamedArrays& snapshot) {
     ended_ = state == State::running ? std::optional<State>() : state;
 }
 
-/// Nothing if none is taken.
+/// Returns nothing if the weights are not averaged.
 std::optional<Training::Average> Training::read_average(const NamedArrays& snapshot) const {
     if (!recipe_.training.average) {
         return {};
@@ -201,7 +202,7 @@ std::optional<Training::Average> Training::read_average(const NamedArrays& snaps
     return average;
 }
 
-/// Nothing if none is needed.
+/// Returns nothing if the precision needs no loss scaling.
 std::optional<backend::LossScale> Training::read_loss_scale(const NamedArrays& snapshot) const {
     if (!scales_loss(recipe_.training)) {
         return {};
@@ -238,7 +239,7 @@ std::vector<Epoch> Training::read_curve(const NamedArrays& snapshot) const {
     return curve;
 }
 
-/// What the leader found at the ends of these epochs.
+/// Repeats the leader's decisions about early stopping for the epochs of `curve`.
 EarlyStopping Training::judged(const std::vector<Epoch>& curve) const {
     EarlyStopping stopping{.patience = recipe_.training.patience};
     for (const Epoch& epoch : curve) {
@@ -285,7 +286,8 @@ Training::PartialSums Training::read_partial_sums(const NamedArrays& snapshot) c
     if (ranks == group_.size()) {
         return row(group_.rank());
     }
-    // Other ranks share the work now: one of them carries what all had summed. The seconds are the leader's.
+    // The number of ranks has changed: the leader takes the sums of all previous ranks, but the seconds of the previous
+    // leader only.
     const auto add = [](backend::LossSums& to, const backend::LossSums& more) {
         to = {to.loss + more.loss, to.correct + more.correct, to.samples + more.samples};
     };

@@ -54,7 +54,7 @@ void StepSums::sum(double* values, std::size_t count) {
 }
 
 void StepSums::grads_ready(std::int64_t end) {
-    // In line on the device it costs the step nothing here.
+    // If the all-reduce is enqueued on the device, this call takes no time that would have to be measured.
     const backend::LapScope scope(all_reduce_.is_graph_capturable() ? nullptr : timer_, backend::Activity::all_reduce);
     for (const Bucket& bucket : buckets_.complete_until(end)) {
         ++done_;

@@ -11,29 +11,31 @@
 
 namespace finch::train {
 
-/// The sums over the worker's ranks of one training step: statistics within forward and backward, and the gradients'
-/// buckets. Every rank does all of them in the same order, also if its computation failed: finish() then does those
-/// that are left, with zeros.
+/// The all-reduces of one training step over the worker's ranks: statistics within forward and backward, and the
+/// buckets of gradients. Every rank executes all of these all-reduces in the same order. If the computation of a rank
+/// failed, finish() executes the remaining all-reduces with zeros.
 class StepSums : public backend::GroupSum {
 public:
-    /// All must outlive it; `timer` may be null. A step goes forward and backward `passes` times; the gradients of the
-    /// last one are summed.
+    /// All arguments must outlive this object. The argument `timer` may be null. A step has `passes` forward and
+    /// backward passes; only the gradients of the last pass are all-reduced.
     StepSums(backend::Device& device, comm::AllReduce& all_reduce, nn::Model& model, std::int64_t passes,
              backend::LapTimer* timer);
 
     void begin() noexcept;
-    /// Statistics.
+    /// All-reduces statistics.
     void sum(double* values, std::size_t count) override;
-    /// The gradients are final up to `end`: starts the buckets that are complete now, and lets those under way move on.
+    /// Call grads_ready() when the gradients before `end` are final. Starts the all-reduces of complete buckets and
+    /// progresses the running ones.
     void grads_ready(std::int64_t end);
-    /// Waits for the buckets; where the step `failed`, after it has done with zeros what is left. Throws what sum()
-    /// threw: no peer is there to wait for; and Error if a step did not fail but left sums out.
+    /// Waits for the buckets. If the step `failed`, first executes the remaining all-reduces with zeros. If sum()
+    /// threw, rethrows its exception and does not wait, since the peers cannot be reached. Throws Error if a step did
+    /// not fail but omitted all-reduces.
     void finish(bool failed);
 
 private:
-    /// A sum of the step: statistics, or else a bucket.
+    /// One all-reduce of the step: of statistics, or of a bucket.
     struct Planned {
-        std::size_t statistics = 0;  ///< doubles
+        std::size_t statistics = 0;  ///< number of doubles; 0: a bucket
         Bucket bucket{};
     };
 
@@ -42,11 +44,11 @@ private:
     backend::Device& device_;
     comm::AllReduce& all_reduce_;
     nn::Model& model_;
-    backend::LapTimer* timer_;  ///< null: not measured
+    backend::LapTimer* timer_;  ///< null: no profiling
     BucketSchedule buckets_;
-    std::vector<Planned> planned_;  ///< in the order of a step
-    std::size_t done_ = 0;          ///< of them, in this step
-    std::exception_ptr failure_;    ///< of a sum
+    std::vector<Planned> planned_;  ///< all-reduces in the order of a step
+    std::size_t done_ = 0;          ///< number of all-reduces executed in this step
+    std::exception_ptr failure_;    ///< exception of sum()
     backend::Buffer zeros_;         ///< for the statistics of a failed step
 };
 

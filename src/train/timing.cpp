@@ -12,15 +12,15 @@
 namespace finch::train {
 namespace {
 
-constexpr std::int64_t most_batches = 100;  ///< of an epoch that is measured
-constexpr std::size_t fewest_epochs = 3;    ///< that are measured
-constexpr double long_time = 1;             ///< s; where one epoch takes it, one is enough
+constexpr std::int64_t most_batches = 100;  ///< batches in a measured epoch, at most
+constexpr std::size_t fewest_epochs = 3;    ///< measured epochs, at least
+constexpr double long_time = 1;             ///< seconds; if an epoch takes this long, one epoch is enough
 
 std::int64_t batches_of(std::int64_t samples, std::int64_t batch) {
     return (samples + batch - 1) / batch;
 }
 
-/// What is trained of the samples, and how.
+/// The shortened data set and recipe that are used for a measurement.
 struct Rehearsal {
     data::Datasets datasets;
     Recipe recipe;
@@ -29,7 +29,7 @@ struct Rehearsal {
 
 Rehearsal rehearsal(const data::Dataset& images, const Recipe& recipe, const data::Split& split, int ranks,
                     std::int64_t batches) {
-    constexpr double hardly_any_rate = 1e-9;  // and no number so small that processors are slow with it
+    constexpr double hardly_any_rate = 1e-9;  // but not subnormal, which would slow down processors
     const std::int64_t batch = global_batch_on(ranks, recipe.training);
     const auto first = [](const std::vector<std::int64_t>& samples, std::int64_t count) {
         return std::span(samples).first(static_cast<std::size_t>(std::min(std::ssize(samples), count)));
@@ -44,19 +44,19 @@ Rehearsal rehearsal(const data::Dataset& images, const Recipe& recipe, const dat
     made.recipe.data.training_samples.reset();
     made.recipe.training.learning_rate = hardly_any_rate;
     made.recipe.training.patience.reset();
-    made.recipe.training.balanced_classes = false;  // some class may be missing
+    made.recipe.training.balanced_classes = false;  // the excerpt may not contain all classes
     made.batches = epoch_batches(made.recipe, made.datasets.training, ranks);
     return made;
 }
 
-/// One rank's seconds of an epoch.
+/// The seconds of an epoch, by phase.
 struct EpochSeconds {
     double training = 0;
     double validation = 0;
     [[nodiscard]] double whole() const { return training + validation; }
 };
 
-/// Over the ranks the longest: they wait for each other.
+/// Returns the longest times over all ranks, which determine the duration, because ranks wait for each other.
 EpochSeconds seconds_of(const GroupTimes& times) {
     EpochSeconds longest;
     for (const RankTimes& rank : times.ranks) {
@@ -75,11 +75,12 @@ EpochSeconds median(std::vector<EpochSeconds> epochs) {
 }
 
 struct Measurement {
-    double first_epoch = 0;            ///< with all that comes before it
-    std::vector<EpochSeconds> epochs;  ///< that came after it
+    double first_epoch = 0;            ///< seconds of the first epoch, with planning and allocation
+    std::vector<EpochSeconds> epochs;  ///< the epochs after the first
 };
 
-/// Collective over the worker. Nothing, on all ranks, where one cannot have the training, or it diverges.
+/// Collective over the worker. Returns nothing, on all ranks, if one rank cannot create the training or if the training
+/// diverges.
 std::optional<Measurement> measure(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
                                    Rehearsal& rehearsal, double seconds, const std::function<double()>& now) {
     constexpr std::int64_t endless = 1000000;

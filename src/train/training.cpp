@@ -50,7 +50,7 @@ double scaled_rate(const Options& options, int ranks) {
     return rate;
 }
 
-/// Puts another state into a learner for as long as it lives.
+/// A guard that sets another model state in a learner, and restores the learner's own state in the destructor.
 class BorrowedState {
 public:
     BorrowedState(Learner& learner, const nn::ModelState& state) : learner_(learner), own_(learner.state()) {
@@ -116,7 +116,7 @@ Training::Training(backend::Device& device, const comm::Group& group, comm::AllR
         nn::initial_state(plan(), recipe_.seed, recipe_.individual, recipe_.training.initialization);
     learner_->set_state(initial);
     if (nn::WeightAverage* average = learner_->average(); average != nullptr && scales_loss(recipe_.training)) {
-        average->set_state(initial, 0);  // what it is until a step is not skipped
+        average->set_state(initial, 0);  // value of the average until the first step that is not skipped
     }
 }
 
@@ -134,7 +134,7 @@ std::unique_ptr<Learner> Training::make_learner(std::int64_t global_batch) const
 void Training::check_memory(const nn::ModelPlan& plan) const {
     std::int64_t needed = nn::memory_bytes(device_, plan);
     if (device_.is_host()) {
-        // Snapshots are made one after the other: there is room for the largest.
+        // Snapshots are made one after the other, so the memory for the largest is enough.
         needed += std::max(plan.snapshot_bytes, memory_.reserved) - memory_.returning;
         needed += data::prefetch_bytes(recipe_.data, dataset_, plan.batch);
     }
@@ -153,21 +153,21 @@ void Training::begin_with(const NamedArrays& weights) {
 
 State Training::advance(std::int64_t steps) {
     finish_steps();
-    // A rank with a NaN continues too: its peers wait in its collectives.
+    // A rank with a NaN loss continues too, because its peers wait for it in collectives.
     while (steps > 0 && !ended_ && !epoch_is_over_) {
         const bool trains = position_.phase == Phase::training;
         steps -= trains ? ask_for_training(steps) : ask_for_validation(steps);
         if (!device_.runs_ahead()) {
             finish_steps();
         } else if (!trains || position_.phase == Phase::training) {
-            break;  // one call of each kind can be under way: an epoch's last training batches, and validation
+            break;  // at most one train() and one validate() can be in flight
         }
     }
     learner_->throw_failure();
     return state();
 }
 
-/// Returns for how many steps it asked: at most `steps`, within the epoch.
+/// Enqueues training steps. Returns the number of enqueued steps: at most `steps`, and only steps of the present epoch.
 std::int64_t Training::ask_for_training(std::int64_t steps) {
     const backend::LapScope scope(profile_, backend::Activity::data);
     shuffle_epoch();
@@ -200,7 +200,7 @@ std::int64_t Training::ask_for_training(std::int64_t steps) {
     return std::ssize(step_plans_) / parts;
 }
 
-/// Of the batch of all ranks from the position to `end`.
+/// Returns the summed sample weights of the global batch from the present position to `end`.
 double Training::batch_weight(std::int64_t end) const {
     std::vector<std::int64_t> samples;
     for (std::int64_t place = position_.sample; place < end; ++place) {
@@ -209,8 +209,8 @@ double Training::batch_weight(std::int64_t end) const {
     return weight_of(class_weights_, dataset_, samples);
 }
 
-/// Of all samples of the present epoch. They are added up in the data set's order, so that the order in which they came
-/// does not matter.
+/// Returns the summed weights of all samples of the present epoch. The weights are added in the data set's order, so
+/// the result does not depend on the shuffled order.
 double Training::epoch_weight() {
     shuffle_epoch();
     std::vector<std::int64_t> samples;
@@ -221,7 +221,7 @@ double Training::epoch_weight() {
     return weight_of(class_weights_, dataset_, samples);
 }
 
-/// This rank's shares of the parts of the batch of all ranks from `begin` to `end`, as places in the epoch.
+/// Returns this rank's share of each part of the global batch [`begin`, `end`), as positions in the epoch.
 std::vector<data::Share> Training::parts_of_batch(std::int64_t begin, std::int64_t end) const {
     const auto parts = static_cast<int>(recipe_.training.micro_batches);
     std::vector<data::Share> shares;
@@ -232,7 +232,7 @@ std::vector<data::Share> Training::parts_of_batch(std::int64_t begin, std::int64
     return shares;
 }
 
-/// One batch of this rank, filled up with samples of weight 0.
+/// Appends one training batch of this rank to `indices`, padded with samples of weight 0.
 void Training::add_training_images(const data::Share& share, std::vector<std::int64_t>& indices) const {
     const std::size_t end = indices.size() + static_cast<std::size_t>(plan().batch);
     for (std::int64_t place = share.begin; place < share.end; ++place) {
@@ -241,7 +241,7 @@ void Training::add_training_images(const data::Share& share, std::vector<std::in
     indices.resize(end, -1);
 }
 
-/// One batch of this rank, of those that validate from `begin` on, filled up with samples of weight 0.
+/// Appends one validation batch of this rank, from sample `begin` on, to `indices`, padded with samples of weight 0.
 void Training::add_validation_images(std::int64_t begin, std::vector<std::int64_t>& indices) const {
     const std::size_t after = indices.size() + static_cast<std::size_t>(plan().batch);
     const std::int64_t end = std::min(begin + plan().batch * group_.size(), validation_samples());
@@ -250,7 +250,7 @@ void Training::add_validation_images(std::int64_t begin, std::vector<std::int64_
     indices.resize(after, -1);
 }
 
-/// What the epoch's next steps will ask for, for images that are read ahead.
+/// Announces the images of the epoch's next steps, so that they can be read in advance.
 void Training::announce_training() {
     coming_.clear();
     const std::int64_t most = learner_->batches_ahead() * plan().batch;
@@ -293,7 +293,7 @@ std::int64_t Training::ask_for_validation(std::int64_t steps) {
     return asked;
 }
 
-/// Waits for the steps that were asked for and counts what they gave; if they end an epoch, the group decides.
+/// Waits for the enqueued steps and adds their results. If these steps end an epoch, the group decides how to continue.
 void Training::finish_steps() {
     if (steps_asked_ == 0) {
         return;

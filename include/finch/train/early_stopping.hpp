@@ -8,15 +8,16 @@
 
 namespace finch::train {
 
-/// Finds the best epoch, the earlier of two equal ones, and stops a training after `patience` epochs in a row that did
-/// not improve on it. Used by the leader; the others take its word.
+/// The early stopping of a training. EarlyStopping finds the best epoch (the first of equal epochs) and stops the
+/// training after `patience` epochs in a row without improvement. The leader of the worker decides and broadcasts the
+/// decision to its other ranks.
 struct EarlyStopping {
-    std::optional<std::int64_t> patience = {};              ///< nothing: never
+    std::optional<std::int64_t> patience = {};              ///< empty: training never stops early
     double best = std::numeric_limits<double>::infinity();  ///< smallest value of the objective so far
-    std::int64_t best_epoch = 0;                            ///< 1 is the first; 0: none yet
+    std::int64_t best_epoch = 0;                            ///< counted from 1; 0: no best epoch yet
     std::int64_t epochs_without_improvement = 0;
 
-    /// Takes in the objective's value after `epoch`; returns whether it is the best so far.
+    /// Adds the objective's value after `epoch`. Returns true if it is the best value so far.
     bool improved(std::int64_t epoch, double value) noexcept {
         if (!is_better_loss(value, best)) {
             ++epochs_without_improvement;

@@ -20,64 +20,67 @@ constexpr std::array<std::string_view, 3> words_of(ScaleLearningRate) {
 }
 using Precision = backend::Precision;
 
-/// torch.nn's CrossEntropyLoss of classes; MSELoss and L1Loss of numbers.
+/// The loss function: torch.nn's CrossEntropyLoss for classes, MSELoss or L1Loss for numeric targets.
 enum class Loss { cross_entropy, mean_squared_error, mean_absolute_error };
 constexpr std::array<std::string_view, 3> words_of(Loss) {
     return {"cross_entropy", "mean_squared_error", "mean_absolute_error"};
 }
 
-/// The options of `training:`, with genes replaced by their values.
+/// The options of the configuration's section `training:`, with genes replaced by their values.
 struct Options {
     std::int64_t epochs = 10;
-    std::int64_t batch_size = 64;  ///< global; used if batch_size_per_rank is not given
+    std::int64_t batch_size = 64;  ///< global batch; used if batch_size_per_rank is not given
     std::optional<std::int64_t> batch_size_per_rank = {};
-    /// Parts of a batch that are computed one after the other, their gradients added before they are summed over ranks.
+    /// Number of parts of a batch that are computed one after the other (gradient accumulation). The gradients of the
+    /// parts are added before the all-reduce.
     std::int64_t micro_batches = 1;
-    /// Scaling of the learning rate by the number of ranks at the start; used with batch_size_per_rank.
+    /// Scaling of the learning rate by the number of ranks at the start of the training. Used only with
+    /// batch_size_per_rank.
     ScaleLearningRate scale_learning_rate = ScaleLearningRate::none;
     backend::Optimizer optimizer = backend::Adadelta{};
     nn::Initialization initialization = nn::Initialization::pytorch;
-    std::optional<double> learning_rate = {};  ///< nothing: the optimizer's usual rate
+    std::optional<double> learning_rate = {};  ///< empty: the optimizer's default rate
     nn::Schedule schedule = nn::ConstantSchedule{};
     nn::Pace pace = nn::Pace::epoch;
-    double warm_up_epochs = 0;             ///< in which the rate rises step by step, in proportion, to the schedule's
-    std::optional<double> clip_norm = {};  ///< largest norm of the gradient of the whole worker; nothing: any
-    bool decay_all = true;                 ///< weight decay for biases and normalisations too
+    double warm_up_epochs = 0;             ///< epochs in which the rate rises linearly to the schedule's rate
+    std::optional<double> clip_norm = {};  ///< largest norm of the all-reduced gradient; empty: no clipping
+    bool decay_all = true;                 ///< true: weight decay also applies to biases and normalisations
     Loss loss = Loss::cross_entropy;
-    double label_smoothing = 0;              ///< share of a label that all classes get alike, in training
-    std::vector<double> class_weights = {};  ///< of the losses by label; empty: all 1
-    bool balanced_classes = false;  ///< class weights: samples / (classes · samples of the class), of those that train
-    /// Decay of the exponential average of the weights, which is validated and kept instead of the weights; nothing: no
-    /// average.
+    double label_smoothing = 0;              ///< share of the target that is spread evenly over all classes in training
+    std::vector<double> class_weights = {};  ///< factor of the loss per label; empty: all 1
+    bool balanced_classes = false;  ///< true: class weight = samples / (classes · samples of the class) in training
+    /// Decay of the exponential moving average of the weights. Validation and the saved model use the average instead
+    /// of the weights. Empty: no average.
     std::optional<double> average = {};
-    std::optional<std::int64_t> patience = {};  ///< epochs without improvement before it stops early; nothing: never
+    std::optional<std::int64_t> patience = {};  ///< epochs without improvement until training stops early; empty: never
     Precision precision = Precision::float32;
     bool deterministic = true;
-    bool inherit = false;  ///< begins with its first parent's best weights, where every tensor has the same shape
+    bool inherit = false;  ///< starts from the first parent's best weights if all tensor shapes are equal
 };
 
-/// Samples of a worker's batch on so many ranks.
+/// Returns the number of samples in a batch of a worker with `ranks` ranks.
 [[nodiscard]] constexpr std::int64_t global_batch_on(std::int64_t ranks, const Options& options) noexcept {
     return options.batch_size_per_rank ? *options.batch_size_per_rank * ranks : options.batch_size;
 }
-/// Samples, at most, of one rank's share of one of its parts.
+/// Returns the largest number of samples that one rank computes in one part (micro-batch) of a batch.
 [[nodiscard]] constexpr std::int64_t rank_batch_of(std::int64_t global_batch, std::int64_t ranks,
                                                    const Options& options) noexcept {
     const std::int64_t part = (global_batch + options.micro_batches - 1) / options.micro_batches;
     return (part + ranks - 1) / ranks;
 }
 
-/// Whether gradients need a scaled loss, and steps may be skipped (backend::LossScale).
+/// Returns true if the precision needs loss scaling, which may skip steps (backend::LossScale).
 [[nodiscard]] constexpr bool scales_loss(const Options& options) noexcept {
     return options.precision == Precision::float16;
 }
 
-/// Floats in which the gradients of a batch's parts are added.
+/// Returns the size, in floats, of the buffer that accumulates the gradients of a batch's parts; 0 for one part.
 [[nodiscard]] constexpr std::int64_t added_gradients(std::int64_t parameters, const Options& options) noexcept {
     return options.micro_batches > 1 ? parameters : 0;
 }
 
-/// Objective of a training: it decides the best epoch, whose weights are kept, and early stopping.
+/// The objective of a training. The objective determines the best epoch and early stopping. The weights of the best
+/// epoch are kept.
 enum class Objective { validation_loss, validation_error };
 constexpr std::array<std::string_view, 2> words_of(Objective) {
     return {"validation_loss", "validation_error"};
@@ -86,15 +89,15 @@ constexpr std::array<std::string_view, 2> words_of(Objective) {
 /// Everything that an individual's training depends on, except the data.
 struct Recipe {
     std::uint64_t seed = 1;
-    std::uint64_t individual = 0;  ///< its id's value
+    std::uint64_t individual = 0;  ///< numeric value of the individual's id
     Objective objective = Objective::validation_loss;
     Options training;
     data::Options data;
     nn::ModelSpec model;
 };
 
-/// nn::plan_model() for one rank that computes `batch` samples at once. Its bytes include what training by this recipe
-/// takes beside the model and its optimizer. Throws ModelError.
+/// Calls nn::plan_model() for one rank that computes `batch` samples per pass. Adds to the plan's bytes the memory that
+/// the recipe needs for accumulated gradients and averaged weights. Throws ModelError.
 [[nodiscard]] nn::ModelPlan plan_training(const Recipe& recipe, nn::SampleShape input, std::int64_t classes,
                                           std::int64_t batch);
 

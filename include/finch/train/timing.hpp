@@ -8,26 +8,27 @@
 
 namespace finch::train {
 
-/// Seconds that the parts of a training take on a worker.
+/// The seconds that a worker needs for the parts of a training.
 struct Timing {
-    double start = 0;             ///< plans, memory, and what the first steps take longer
-    double training_batch = 0;    ///< of all ranks
-    double validation_batch = 0;  ///< of all ranks
+    double start = 0;             ///< planning, allocation, and the extra time of the first steps
+    double training_batch = 0;    ///< one batch of all ranks together
+    double validation_batch = 0;  ///< one batch of all ranks together
 };
 
-/// How many batches of all ranks an epoch has.
+/// The number of batches in an epoch, each computed by all ranks of a worker together.
 struct EpochBatches {
     std::int64_t training = 0;
     std::int64_t validation = 0;
 };
 [[nodiscard]] EpochBatches epoch_batches(const Recipe& recipe, const data::Dataset& images, int ranks);
 
-/// Seconds of a training that runs to its last epoch.
+/// Returns the seconds of a training that is not stopped before its last epoch.
 [[nodiscard]] double training_seconds(const Timing& timing, const EpochBatches& batches, std::int64_t epochs);
 
-/// Collective over the worker. Trains what `recipe` says on a few batches of `images` (also of a stand-in, see
-/// data/expected.hpp) again and again for about `seconds`, and takes the median epoch; the weights hardly move, so that
-/// no loss can leave the finite. Nothing, on all ranks, where the network cannot exist or finds no memory.
+/// Collective over the worker. Trains by `recipe` on a few batches of `images` repeatedly for about `seconds` and
+/// returns the times of the median epoch. `images` may be a stand-in (data/expected.hpp). The learning rate is almost
+/// 0, so the loss stays finite. Returns nothing, on all ranks, if the network cannot exist or does not fit into memory,
+/// or if the training diverges.
 [[nodiscard]] std::optional<Timing> measure_timing(backend::Device& device, const comm::Group& group,
                                                    comm::AllReduce& all_reduce, const data::Dataset& images,
                                                    const Recipe& recipe, double seconds,

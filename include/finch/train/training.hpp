@@ -25,129 +25,136 @@ namespace finch::train {
 class Learner;
 struct StepPlan;
 
-/// Value of `epoch` for the objective: smaller is better.
+/// Returns the value of the objective after `epoch`; smaller is better.
 [[nodiscard]] double objective_value(Objective objective, const Epoch& epoch) noexcept;
 
-/// `pruned`: ended before its last epoch, as its Pruner said.
+/// The state of a training. `pruned` means that the Pruner ended the training before its last epoch.
 enum class State { running, finished, diverged, pruned };
 
-/// Whether a training ends now: the epochs so far, and how many it is to have.
+/// A function that decides whether a training ends now, from the epochs so far and the planned number of epochs.
 using Pruner = std::function<bool(std::span<const Epoch> curve, std::int64_t epochs)>;
 
-/// Results of given weights on samples, which all count alike; the same on every rank.
+/// The results of a model on samples of equal weight. The results are identical on every rank.
 struct Measured {
     double loss = 0;
-    double accuracy = 0;                      ///< not a number where there are targets in place of labels
-    std::int64_t samples = 0;                 ///< how many were counted: each once
-    std::vector<std::int32_t> predictions{};  ///< by sample: the class with the largest logit, the first of equal ones
-    std::vector<std::int32_t> places{};       ///< by sample: that of its own class by the logits; 0: it has the largest
-    std::vector<float>
-        scores{};  ///< (samples, outputs): softmax, or what is predicted of targets; none if more than most_scores
+    double accuracy = 0;                      ///< NaN if the data have targets instead of labels
+    std::int64_t samples = 0;                 ///< number of samples; each counts once
+    std::vector<std::int32_t> predictions{};  ///< per sample: the class with the largest logit (first of equals)
+    std::vector<std::int32_t> places{};       ///< per sample: position of its own class by logit; 0: largest logit
+    std::vector<float> scores{};  ///< (samples, outputs): softmax or predicted targets; empty above most_scores
 };
 inline constexpr std::int64_t most_scores = std::int64_t{1} << 26;
 
-/// Throws ConfigError if `device` cannot compute so. `processor`: whose lack it is, for the message.
+/// Throws ConfigError if `device` does not support `precision`. `processor` names the processor in the message.
 void check_precision(Precision precision, const backend::Device& device,
                      const std::string& processor = "this processor");
 
-/// Host memory that a new training must account for, besides the free memory.
+/// Host memory that a new training must consider in addition to the free memory.
 struct HostMemory {
     std::int64_t reserved = 0;   ///< bytes that another training may need for its snapshot
-    std::int64_t returning = 0;  ///< bytes that the caller frees once the training is made
+    std::int64_t returning = 0;  ///< bytes that the caller frees after the training is constructed
 };
 
-/// One individual's training on this rank, an object that is advanced: steps in training.cpp, the group's decision at
-/// an epoch's end in epoch_end.cpp, files in snapshot.cpp. All ranks of the worker call the collective methods in the
-/// same order with the same arguments.
+/// The training of one individual on this rank. The owner of this object advances it by a number of steps at a time.
+/// The steps are in training.cpp, the group's decision at the end of an epoch in epoch_end.cpp, and snapshots in
+/// snapshot.cpp. All ranks of the worker call the collective methods in the same order with the same arguments.
 class Training {
 public:
-    /// Plans and allocates everything; `device`, `group`, `all_reduce`, `datasets` and `profile` (the same on every
-    /// rank, or null on every rank) must outlive it. Throws ConfigError (the network cannot exist, there is nothing to
-    /// validate on, the device has not that precision) and std::bad_alloc, at once if the device has less free memory
-    /// than plan().bytes, and room for a snapshot if that is the host's. Local: not collective, so that a rank that
-    /// fails can be heard.
+    /// Local: the constructor is not collective, so that a failing rank can report its error. Plans the model and
+    /// allocates all memory. `device`, `group`, `all_reduce`, `datasets` and `profile` must outlive this object.
+    /// `profile` is null on all ranks or on none. Throws ConfigError if the network cannot exist, no samples train or
+    /// validate, or the device does not support the precision. Throws std::bad_alloc before it allocates if the device
+    /// has less free memory than plan().bytes. If the device uses host memory, the free memory must also be enough for
+    /// a snapshot.
     Training(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
              const data::Datasets& datasets, Recipe recipe, HostMemory memory = {}, Profile* profile = nullptr);
     ~Training();
     Training(const Training&) = delete;
     Training& operator=(const Training&) = delete;
 
-    /// Local, before the first step. Begins with these weights (PyTorch's names), which are also the first that an
-    /// average takes up. Throws FileError if they are not this model's.
+    /// Local. Call begin_with() before the first step. Sets the initial weights (PyTorch's names); the average of the
+    /// weights starts from them too. Throws FileError if `weights` do not fit this model.
     void begin_with(const NamedArrays& weights);
-    /// Leader only. `pruner` is asked after each epoch that would not be the last one.
+    /// Leader only. Sets the function that decides, after each epoch except the last, whether the training ends.
     void set_pruner(Pruner pruner) { pruner_ = std::move(pruner); }
 
-    /// Collective over the worker. Does up to `steps` batches, of training or of validation, and returns state().
-    /// - On a device that runs ahead it synchronizes the last call's batches and returns with its own under way.
-    /// - An epoch's end follows its last validation batch: sums are reduced, the leader decides, all return the same.
-    /// - Between epochs' ends a rank knows its own loss alone: the caller takes the largest state over the group.
-    /// - How the batches are cut into calls does not change a bit.
-    /// - Throws at its end what a batch threw on this rank, whose collectives went on with zeros and NaN losses.
+    /// Collective over the worker. Processes up to `steps` batches of training or validation and returns state(). On an
+    /// asynchronous device, advance() waits for the batches of the previous call, enqueues its own batches and returns.
+    /// After the last validation batch of an epoch, the sums are all-reduced, the leader decides, and all ranks return
+    /// the same state. Within an epoch, a rank knows only its own loss, so the caller must take the largest state over
+    /// the group. The results are bitwise the same however the batches are divided into calls. If a batch throws on
+    /// this rank, the rank continues its collectives with zeros and NaN losses, and advance() rethrows the exception at
+    /// its end.
     State advance(std::int64_t steps);
 
-    /// Local. `diverged` as soon as this rank has met a loss that is not finite, or gradients that overflow at the
-    /// least scale of the loss.
+    /// Local. Returns `diverged` once this rank has a loss that is not finite, or gradients that overflow even with the
+    /// smallest loss scale.
     [[nodiscard]] State state() const noexcept;
     /// The epochs that ended so far, oldest first.
     [[nodiscard]] const std::vector<Epoch>& curve() const noexcept { return curve_; }
-    /// The epoch with the smallest value of the objective, the first of equal ones, 1 is the first; 0: none yet.
+    /// The epoch with the smallest value of the objective (the first of equal ones), counted from 1; 0 if there is none
+    /// yet.
     [[nodiscard]] std::int64_t best_epoch() const noexcept { return stopping_.best_epoch; }
-    /// Samples of one optimizer step over the whole group. Fixed at the start, whatever the number of ranks is later.
+    /// Number of samples of one optimizer step over the whole group. The number is fixed at the start: a resume on
+    /// another number of ranks does not change it.
     [[nodiscard]] std::int64_t global_batch() const noexcept { return global_batch_; }
-    /// How the loss is scaled, and how many steps were skipped; nothing if the precision needs no scale.
+    /// The loss scale and the number of skipped steps; empty if the precision needs no loss scaling.
     [[nodiscard]] const std::optional<backend::LossScale>& loss_scale() const noexcept { return loss_scale_; }
-    /// Samples trained by the whole group.
+    /// Number of samples that the whole group has trained so far.
     [[nodiscard]] std::int64_t samples_trained() const noexcept;
     [[nodiscard]] const nn::ModelPlan& plan() const noexcept;
-    /// The share of all epochs' samples, those of validation included, that is done: 0 to 1. 1 once it has ended.
+    /// The progress from 0 to 1: processed samples divided by the samples of all epochs, validation included. The
+    /// progress is 1 once the training has ended.
     [[nodiscard]] double progress() const noexcept;
-    /// Batches that are synchronized, and the seconds that they took by the device's clock, since this object was made.
+    /// steps_done() is the number of synchronized batches since construction. step_seconds() is the time of these
+    /// batches by the device's clock.
     [[nodiscard]] std::int64_t steps_done() const noexcept { return steps_done_; }
     [[nodiscard]] double step_seconds() const noexcept { return step_seconds_; }
-    /// Leader only. The seconds of all batches so far, those before a restore() included, by the leader's device.
+    /// Leader only. The seconds of all batches so far by the clock of the leader's device, including batches before a
+    /// restore().
     [[nodiscard]] double training_seconds() const noexcept { return seconds_before_ + step_seconds_; }
 
-    /// Collective over the worker. Synchronizes; then everything that is needed to resume, on any number of ranks:
-    /// weights and their average, optimizer, scale of the loss, the best epoch's weights, position, partial sums per
-    /// rank, patience, curve. The same arrays on every rank.
+    /// Collective over the worker. Waits for the enqueued batches, then returns all data that a resume on any number of
+    /// ranks needs. The data are the weights and their average, optimizer, loss scale, weights of the best epoch,
+    /// position, partial sums per rank, and learning curve. The arrays are identical on every rank.
     [[nodiscard]] NamedArrays snapshot();
-    /// Local. Goes on from a snapshot: to the same bits if the number of ranks is the same, else at the same global
-    /// batch and learning rate. Throws FileError if it does not fit the recipe or keeps the weights of another epoch
-    /// than the objective's best, and std::bad_alloc, after which it can only be destroyed.
+    /// Local. Continues from a snapshot. On the same number of ranks, the results are bitwise equal to the results of
+    /// an uninterrupted training. On another number of ranks, the global batch and the learning rate stay the same.
+    /// Throws FileError if the snapshot does not fit the recipe, or if its best weights do not belong to the best epoch
+    /// by the objective. After a std::bad_alloc, this object can only be destroyed.
     void restore(const NamedArrays& snapshot);
 
-    /// Local. The weights of the best epoch under PyTorch's names; before the first epoch's end the present ones. With
-    /// Options::average these are averages, as everything is that is validated.
+    /// Local. Returns the weights of the best epoch under PyTorch's names, or the present weights before the end of the
+    /// first epoch. With Options::average, best_weights() are averaged weights, because validation uses the average.
     [[nodiscard]] NamedArrays best_weights() const;
 
-    /// Collective over the worker. Loss and accuracy of best_weights() on a data set. Throws ConfigError if its shape
-    /// is not the model's.
+    /// Collective over the worker. Measures best_weights() on a data set. Throws ConfigError if the shape of the data
+    /// does not fit the model.
     [[nodiscard]] Measured measure(const data::Dataset& dataset);
 
 private:
-    /// Part of an epoch that the next batch belongs to.
+    /// The part of an epoch to which the next batch belongs.
     enum class Phase : std::int64_t { training = 0, validation = 1 };
 
-    /// Position in the training, counted in samples of the whole group, so that it means the same on any number of
-    /// ranks.
+    /// The position in the training. The position counts samples of the whole group, so it is independent of the number
+    /// of ranks.
     struct Position {
-        std::int64_t epoch = 0;  ///< 0 is the first
+        std::int64_t epoch = 0;  ///< counted from 0
         Phase phase = Phase::training;
-        std::int64_t sample = 0;  ///< of the phase
+        std::int64_t sample = 0;  ///< next sample of the phase
     };
 
-    /// Sums of this rank in an unfinished epoch.
+    /// The sums of this rank in an unfinished epoch.
     struct PartialSums {
         backend::LossSums training;
         backend::LossSums validation;
         double seconds = 0;
     };
 
-    /// A snapshot's average of weights.
+    /// The average of the weights in a snapshot.
     struct Average {
         nn::ModelState state = {};
-        std::int64_t taken = 0;  ///< weights that it is of; 0: it has not begun
+        std::int64_t taken = 0;  ///< number of averaged weight sets; 0: the average has not begun
     };
 
     struct EpochDecision;
@@ -163,7 +170,7 @@ private:
     void add_validation_images(std::int64_t begin, std::vector<std::int64_t>& indices) const;
     void announce_training();
     void announce_validation();
-    /// Learning rate of the step with `sample` of the present epoch.
+    /// Returns the learning rate of the step that contains `sample` of the present epoch.
     [[nodiscard]] double learning_rate(std::int64_t sample) const;
     std::int64_t ask_for_training(std::int64_t steps);
     std::int64_t ask_for_validation(std::int64_t steps);
@@ -190,12 +197,12 @@ private:
     const data::Dataset& dataset_;
     Recipe recipe_;
     HostMemory memory_;
-    Profile* profile_;  ///< null: not measured
+    Profile* profile_;  ///< null: no profiling
     data::Split split_;
-    std::vector<data::SystemShare> shares_;  ///< of an epoch
+    std::vector<data::SystemShare> shares_;  ///< each system's share of an epoch
     std::vector<float> class_weights_;       ///< empty: all 1
     std::int64_t global_batch_;
-    double initial_rate_;  ///< scaled
+    double initial_rate_;  ///< scaled by the number of ranks
     std::unique_ptr<Learner> learner_;
     nn::ModelState best_state_;
     EarlyStopping stopping_;
@@ -203,26 +210,26 @@ private:
     std::vector<Epoch> curve_;
     Position position_;
     PartialSums sums_;
-    std::optional<backend::LossScale> loss_scale_;  ///< after the steps that are seen done
-    std::int64_t epoch_ranks_;      ///< that trained the present epoch so far; 0: different numbers of them
-    std::int64_t steps_asked_ = 0;  ///< for which the device was asked, and which finish_steps() has not seen done
-    bool epoch_is_over_ = false;    ///< with the steps that were asked for
+    std::optional<backend::LossScale> loss_scale_;  ///< after the synchronized steps
+    std::int64_t epoch_ranks_;                      ///< number of ranks in the present epoch; 0: it changed
+    std::int64_t steps_asked_ = 0;                  ///< steps enqueued and not yet synchronized by finish_steps()
+    bool epoch_is_over_ = false;                    ///< true: the enqueued steps are the last of the epoch
     std::int64_t steps_done_ = 0;
     double step_seconds_ = 0;
-    double seconds_before_ = 0;          ///< of the batches before the last restore()
-    std::optional<State> ended_;         ///< what the group agreed on
-    std::vector<std::uint32_t> order_;   ///< in which the epoch `order_epoch_` sees its samples
-    std::int64_t order_epoch_ = -1;      ///< none
-    std::vector<std::int64_t> indices_;  ///< this rank's images of the batches that are asked for, padded
-    std::vector<std::int64_t> coming_;   ///< those of the batches behind them, which are read ahead
+    double seconds_before_ = 0;          ///< seconds of the batches before the last restore()
+    std::optional<State> ended_;         ///< the final state that the group agreed on
+    std::vector<std::uint32_t> order_;   ///< order of the samples in epoch `order_epoch_`
+    std::int64_t order_epoch_ = -1;      ///< -1: no epoch yet
+    std::vector<std::int64_t> indices_;  ///< this rank's images of the batches to enqueue, padded
+    std::vector<std::int64_t> coming_;   ///< this rank's images of later batches, to be read in advance
     std::vector<StepPlan> step_plans_;
 };
 
-/// Collective over the worker. Loss and accuracy of `weights` (PyTorch's names) on a data set, for a model without a
-/// training: each sample counts once, whatever the number of ranks. `batch` samples per rank at once. Of all samples,
-/// or of those with the indices `samples`, in their order. Throws ConfigError (the network cannot exist), FileError
-/// (the weights are not this model's) and, on all ranks where one has not the memory or cannot read an image,
-/// std::bad_alloc and StorageError.
+/// Collective over the worker. Measures `weights` (PyTorch's names) on a data set, for a model without a Training. Each
+/// sample is measured exactly once, on any number of ranks. Each rank computes `batch` samples per pass. Measures the
+/// samples with the indices `samples`, in their order, or all samples if `samples` is empty. Throws ConfigError if the
+/// network cannot exist and FileError if the weights do not fit the network. Throws std::bad_alloc or StorageError on
+/// all ranks if one rank has too little memory or cannot read an image.
 [[nodiscard]] Measured measure(backend::Device& device, const comm::Group& group, const Recipe& recipe,
                                const NamedArrays& weights, const data::Dataset& dataset, std::int64_t batch,
                                std::span<const std::int64_t> samples = {});
