@@ -10,9 +10,9 @@
 namespace finch::cluster {
 namespace {
 
-constexpr std::size_t longest_name = 255;     // of a host, and of its number
+constexpr std::size_t longest_name = 255;     // of a host name, and of its number
 constexpr std::size_t longest_number = 10;    // in digits
-constexpr std::size_t shown_characters = 80;  // of a text that is refused
+constexpr std::size_t shown_characters = 80;  // of a refused text
 
 [[noreturn]] void refuse(const std::string& what, const std::string& text) {
     const bool cut = text.size() > shown_characters;
@@ -27,7 +27,7 @@ int number(const std::string& digits, const std::string& whole, const std::strin
     return *value;
 }
 
-/// Splits at the commas that are not inside brackets.
+/// Splits a text at commas outside brackets.
 std::vector<std::string> split(const std::string& text) {
     std::vector<std::string> parts(1);
     int depth = 0;
@@ -42,7 +42,7 @@ std::vector<std::string> split(const std::string& text) {
     return parts;
 }
 
-/// Numbers of hosts may have more digits than an integer holds, so they stay decimal text.
+/// True if `text` is a host number: decimal text, because it may have more digits than an integer can hold.
 bool is_number(const std::string& text) {
     return !text.empty() && text.size() <= longest_name && text.find_first_not_of("0123456789") == std::string::npos;
 }
@@ -57,7 +57,7 @@ bool is_less(const std::string& a, const std::string& b) {
     return low.size() != high.size() ? low.size() < high.size() : low < high;
 }
 
-/// "0099" → "0100", "99" → "100".
+/// Increments a decimal text: "0099" → "0100", "99" → "100".
 std::string next_number(std::string digits) {
     std::size_t place = digits.size();
     for (; place > 0 && digits[place - 1] == '9'; --place) {
@@ -83,7 +83,7 @@ public:
     }
 
 private:
-    /// Adds the names that `part` stands for behind `name`; the numbers of the last bracket run fastest.
+    /// Expands `part`, prepends `name`, and adds the names. The numbers of the last bracket vary fastest.
     void add(const std::string& name, const std::string& part) {
         const std::size_t open = part.find_first_of("[]");
         const std::size_t close = part.find_first_of("[]", open + 1);
@@ -134,7 +134,8 @@ private:
     std::size_t name_bytes_ = 0;
 };
 
-/// Names are only printed, so a list that cannot be read is no error.
+/// Returns the expanded names, or node1, node2 … for an unreadable list. An unreadable list is no error, because names
+/// are only printed.
 std::vector<std::string> host_names(const std::string& list, std::size_t nodes) {
     try {
         return expand_host_list(list);

@@ -39,7 +39,8 @@ private:
         return fmt::format("rank {} on {}", rank, places_[rank].node);
     }
 
-    /// True if every rank has one. ConfigError if only some have, or if one is required and missing.
+    /// True if every rank has a device. Throws ConfigError if only some ranks have a device, or if a required device is
+    /// missing.
     bool devices_are_used() {
         if (!may_use_cuda(wishes_.device)) {
             return false;
@@ -90,7 +91,7 @@ private:
                                                                             : "none";
     }
 
-    /// The ranks of the first node whose devices do not suffice, a line each.
+    /// Returns a table of the first 64 ranks and their devices, for error messages.
     [[nodiscard]] std::string table() const {
         std::string text =
             fmt::format("{:>6}  {:<16} {:>6} {:>8} {:>7}  {}\n", "rank", "node", "local", "visible", "device", "UUID");
@@ -103,7 +104,7 @@ private:
     }
 
     void check_sharing() {
-        std::map<std::pair<std::string, std::string>, std::size_t> owner;  // of a node's UUID
+        std::map<std::pair<std::string, std::string>, std::size_t> owner;  // first rank of (node, UUID)
         std::vector<int> users(seen_.size(), 0);                           // by owner
         std::vector<std::size_t> owner_of_rank;
         for (std::size_t rank = 0; rank < seen_.size(); ++rank) {
@@ -135,7 +136,8 @@ private:
         }
     }
 
-    /// Each rank sees one device, and not the same: --gpus-per-task hides the others, and with them direct access.
+    /// Warns if a rank sees a single device of its node: --gpus-per-task hides the other devices and prevents direct
+    /// access.
     void warn_of_hidden_devices() {
         if (wishes_.ranks_per_worker == 1 || shared_) {
             return;
@@ -151,7 +153,7 @@ private:
         }
     }
 
-    /// Whether each rank has an NCCL_HOSTID of its own: NCCL then takes them for ranks of different hosts.
+    /// True if each rank has a different NCCL_HOSTID: NCCL then treats the ranks as different hosts.
     [[nodiscard]] bool have_host_ids() const {
         std::set<std::string> ids;
         for (const SeenDevices& one : seen_) {
@@ -166,7 +168,8 @@ private:
         check_communicator(devices, nccl);
         const bool wants_nccl = wishes_.communicator == AllReduceKind::nccl;
         if (wishes_.ranks_per_worker == 1) {
-            // One rank sums nothing; who asks for NCCL by name sees it at work, in one slot.
+            // A worker with one rank needs no sums. A user who requests NCCL by name still gets NCCL, in a worker with
+            // one slot.
             map_.communicator = wants_nccl && wishes_.slots == 1 ? AllReduceKind::nccl : AllReduceKind::none;
         } else if (!devices) {
             map_.communicator = AllReduceKind::mpi;
@@ -220,7 +223,7 @@ private:
     const std::vector<SeenDevices>& seen_;
     const DeviceWishes& wishes_;
     DeviceMap map_;
-    bool shared_ = false;  ///< some device has several ranks
+    bool shared_ = false;  ///< true if several ranks use one device
 };
 
 }  // namespace

@@ -16,7 +16,7 @@
 namespace finch::cluster {
 namespace {
 
-/// One rank's part of the file.
+/// The part of the file that belongs to one rank.
 struct Cell {
     std::uint32_t magic = 0;
     std::uint32_t restart = 0;
@@ -28,7 +28,7 @@ constexpr std::uint32_t magic = 0x444E4546;  // "FEND"
 
 constexpr std::array fatal_signals{SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
-/// What the handlers use: written once, before they stand.
+/// The data of the signal handlers, written once before the handlers are installed.
 struct Note {
     int file = -1;
     off_t offset = 0;
@@ -39,7 +39,7 @@ Note note;
 std::atomic<bool> has_noted{true};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-/// Leaves the note, then lets the signal do what it did before: by the same instruction again, or by raise.
+/// Writes the end note, then restores the previous action and raises the signal again.
 extern "C" void finch_on_fatal_signal(int signal) {
     note_end(ExitCause::own_fault);
     for (std::size_t i = 0; i < fatal_signals.size(); ++i) {

@@ -25,7 +25,8 @@ struct CpuSetDeleter {
     void operator()(cpu_set_t* set) const noexcept { CPU_FREE(set); }
 };
 
-/// Reads variables. One with an impossible value is ignored and named in `warnings`; an empty one counts as absent.
+/// A reader of environment variables. The reader ignores a variable with an impossible value and adds a warning to
+/// `warnings`. An empty variable counts as absent.
 class Checked {
 public:
     Checked(const Environment& environment, std::vector<std::string>& warnings)
@@ -42,7 +43,7 @@ public:
         return std::nullopt;
     }
 
-    /// Unix seconds; 0 is none.
+    /// Returns a deadline in Unix seconds; nothing if the variable is 0.
     [[nodiscard]] std::optional<double> deadline(const char* name, double now) const {
         constexpr double century = 100 * 365.25 * 86400;
         const auto seconds = number(name, 0, std::llround(now + century));
@@ -57,7 +58,7 @@ public:
         return time;
     }
 
-    /// A line of text.
+    /// Returns a variable as a line of text.
     [[nodiscard]] std::optional<std::string> words(const char* name) const {
         const auto text = environment_.text(name);
         if (!text || text->empty()) {
@@ -83,7 +84,7 @@ std::string no_pmix_text(const std::string& what, long long tasks) {
         what, tasks > 1 ? fmt::format(": they would be {} separate runs on the same files", tasks) : "");
 }
 
-/// Adds the variable of `line`, "NAME=value".
+/// Adds the variable in `line` ("NAME=value") to `variables`.
 void add_variable(std::string_view line, std::map<std::string, std::string>& variables) {
     const std::size_t equals = line.find('=');
     if (equals != std::string_view::npos) {
@@ -134,7 +135,7 @@ Slurm Slurm::read(const Environment& environment, double now) {
     slurm.restart_count = checked.number("SLURM_RESTART_COUNT", 0, most).value_or(0);
     slurm.end_time = checked.deadline("SLURM_JOB_END_TIME", now);
     slurm.end_time = slurm.end_time ? slurm.end_time : checked.deadline("FINCH_DEADLINE", now);
-    static_cast<void>(checked.number("FINCH_START_SECONDS", 1, most));  // app/startup.cpp reads it
+    static_cast<void>(checked.number("FINCH_START_SECONDS", 1, most));  // for the warning; run/startup.cpp reads it
     return slurm;
 }
 
@@ -151,7 +152,7 @@ std::optional<std::string> launch_problem(const Slurm& slurm, int world_size) {
 }
 
 std::optional<std::string> launch_problem(const Environment& environment, const MpiStart& mpi) {
-    // The last is Flux, whose PMI Open MPI speaks; it may itself run in a step.
+    // FLUX_JOB_ID is set by Flux. Open MPI supports the PMI of Flux, and Flux itself may run in a Slurm step.
     for (const char* name : {"PMIX_NAMESPACE", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "FLUX_JOB_ID"}) {
         if (environment.text(name)) {
             return std::nullopt;
@@ -188,12 +189,12 @@ std::vector<std::string> nodes_of_ranks(const Environment& environment, int worl
         return {};
     }
     try {
-        static_cast<void>(expand_host_list(*list));  // unreadable names are of no use
+        static_cast<void>(expand_host_list(*list));  // throws for unreadable names, which would be useless
         const std::vector<std::string> nodes =
             ranks_of_allocation(Environment({{"SLURM_JOB_NODELIST", *list}, {"SLURM_TASKS_PER_NODE", *tasks}}));
         return nodes.size() == ranks ? nodes : std::vector<std::string>();
     } catch (const ConfigError&) {
-        return {};  // the names serve messages only
+        return {};  // the names are only for messages
     }
 }
 
@@ -209,7 +210,7 @@ std::optional<long long> ranks_on_node(const Environment& environment) {
                 return tasks[static_cast<std::size_t>(node)];
             }
         } catch (const ConfigError&) {
-            // A list that says nothing sensible says nothing: MPI starts without it.
+            // An invalid list counts as absent, because MPI can start without the list.
         }
     }
     return environment.number("SLURM_NTASKS_PER_NODE");
@@ -221,15 +222,15 @@ bool node_is_crowded(const Environment& environment, int usable_cpus) {
         return false;
     }
     if (environment.number("OMPI_COMM_WORLD_LOCAL_SIZE")) {
-        // mpirun refuses to bind more ranks to a place than it has cores, so a rank that it bound has a core.
+        // mpirun never binds more ranks to a place than it has cores, so every bound rank has a core.
         return environment.number("OMPI_MCA_orte_bound_at_launch").value_or(0) == 0;
     }
-    // srun binds each task to its own CPUs; all of them together are what the step has on this node.
+    // srun binds each task to its own CPUs. SLURM_CPUS_ON_NODE is the number of CPUs of the step on this node.
     return ranks > environment.number("SLURM_CPUS_ON_NODE").value_or(0);
 }
 
 std::vector<int> own_cpus() {
-    // A machine may have more CPUs than a plain cpu_set_t has bits; the kernel then says EINVAL.
+    // A machine may have more CPUs than a plain cpu_set_t has bits. In this case the kernel returns EINVAL.
     for (int capacity = CPU_SETSIZE; capacity <= CPU_SETSIZE * 64; capacity *= 2) {
         const std::unique_ptr<cpu_set_t, CpuSetDeleter> set(CPU_ALLOC(static_cast<std::size_t>(capacity)));
         const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(capacity));

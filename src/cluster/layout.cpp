@@ -16,7 +16,7 @@ std::size_t index(int value) {
     return static_cast<std::size_t>(value);
 }
 
-/// World ranks by node; the nodes in the order of their first world rank.
+/// The world ranks by node. Nodes are in the order of their first world rank.
 struct Nodes {
     std::vector<std::string> names;
     std::vector<std::vector<int>> ranks;
@@ -36,7 +36,8 @@ Nodes nodes_of(const std::vector<std::string>& node_of_rank) {
     return nodes;
 }
 
-/// The workers that the islands need; 0 if any number serves that is at least `islands`.
+/// Returns the number of workers that `island_sizes` require. Returns 0 if `island_sizes` is empty: any number of
+/// workers from `islands` on is then valid.
 int workers_asked_for(const LayoutOptions& options) {
     return std::accumulate(options.island_sizes.begin(), options.island_sizes.end(), 0);
 }
@@ -56,12 +57,13 @@ void check_options(const LayoutOptions& options) {
     }
 }
 
-/// "4 ranks are", "1 rank is".
+/// Returns a number of ranks with its verb: "4 ranks are", "1 rank is".
 std::string that_are(int ranks) {
     return counted(ranks, "rank") + (ranks == 1 ? " is" : " are");
 }
 
-/// "start 4 or 8 ranks": the counts nearest to `ranks` that give whole workers, and enough of them for the islands.
+/// Returns "start 4 or 8 ranks": the nearest numbers of ranks that give whole workers, and enough workers for the
+/// islands.
 std::string fitting_counts(int ranks, const LayoutOptions& options) {
     const int asked = workers_asked_for(options);
     if (asked > 0) {
@@ -73,7 +75,7 @@ std::string fitting_counts(int ranks, const LayoutOptions& options) {
     return below >= least ? fmt::format("start {} or {} ranks", below, above) : "start " + counted(above, "rank");
 }
 
-/// "2 or 3": the group sizes nearest to `wanted` that divide `ranks`.
+/// Returns "2 or 3": the group sizes nearest to `wanted` that divide `ranks`.
 std::string fitting_sizes(int ranks, int wanted) {
     int below = std::min(wanted, ranks);
     while (ranks % below != 0) {
@@ -86,7 +88,7 @@ std::string fitting_sizes(int ranks, int wanted) {
     return above <= ranks ? fmt::format("{} or {}", below, above) : fmt::format("{}", below);
 }
 
-/// Throws ConfigError unless `ranks` fit. Returns the number of workers of each island.
+/// Returns the number of workers of each island. Throws ConfigError if `ranks` do not fit the options.
 std::vector<int> island_sizes(int ranks, const LayoutOptions& options) {
     check_options(options);
     const int group = options.ranks_per_worker;
@@ -168,7 +170,7 @@ void warn_of_crossing_groups(const Layout& layout, std::vector<std::string>& war
 
 std::vector<std::string> names_of_nodes(const std::vector<std::string>& host_of_rank,
                                         const std::vector<int>& first_rank_on_node) {
-    std::map<std::string, std::map<int, int>> numbers;  // of a host's nodes, by their first rank
+    std::map<std::string, std::map<int, int>> numbers;  // by host: number of each node, by its first rank
     for (std::size_t rank = 0; rank < host_of_rank.size(); ++rank) {
         auto& nodes = numbers[host_of_rank[rank]];
         nodes.emplace(first_rank_on_node[rank], static_cast<int>(nodes.size()) + 1);

@@ -29,7 +29,7 @@ std::string text_of(const fs::path& path) {
     return text.str();
 }
 
-/// The value of the first line "KEY : value" of /proc/cpuinfo.
+/// Returns the value of the first line "KEY : value" of /proc/cpuinfo.
 std::string value_of(const std::string& text, const std::string& key) {
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
@@ -43,7 +43,7 @@ std::string value_of(const std::string& text, const std::string& key) {
     return "";
 }
 
-/// 0 if the resource has no limit.
+/// Returns the soft limit of a resource; 0 if there is none.
 template <class Resource>
 std::int64_t soft_limit(Resource resource) {
     struct rlimit limit {};
@@ -53,7 +53,8 @@ std::int64_t soft_limit(Resource resource) {
     return static_cast<std::int64_t>(limit.rlim_cur);
 }
 
-/// 0 if the file holds no number ("max") or what version 1 writes for none: a number near 2^63.
+/// Returns the limit in a file of a control group. Returns 0 if the file contains no number ("max"), or a number near
+/// 2^63, which means no limit in version 1.
 std::int64_t limit_in(const fs::path& file) {
     const std::string text = text_of(file);
     std::int64_t value = 0;
@@ -68,7 +69,7 @@ std::int64_t least(std::int64_t a, std::int64_t b) {
     return a == 0 ? b : b == 0 ? a : std::min(a, b);
 }
 
-/// The number behind "Pss:" in kB, in bytes; 0 if the kernel does not tell.
+/// Returns the number after `key` (for example "Pss:") in kB, converted to bytes; 0 if the kernel does not report it.
 std::int64_t kilobytes_of(const std::string& text, const std::string& key) {
     const std::size_t at = text.find(key);
     return at == std::string::npos ? 0 : std::atoll(text.c_str() + at + key.size()) * 1024;
@@ -82,7 +83,7 @@ int nvidia_device_files() {
     return count;
 }
 
-/// What the first of `known` that the flags name stands for; empty if they name none.
+/// Returns the meaning of the first flag in `known` that `flags` contain; empty if they contain none.
 std::string first_flag(const std::string& flags, std::initializer_list<std::pair<const char*, const char*>> known) {
     std::istringstream words(flags);
     const std::set<std::string> given{std::istream_iterator<std::string>(words), {}};
@@ -121,7 +122,7 @@ std::int64_t memory_limit_of_groups(const std::string& groups, const fs::path& r
         }
         const fs::path mount = is_second_version ? root : root / "memory";
         const char* name = is_second_version ? "memory.max" : "memory.limit_in_bytes";
-        // The limits of all groups above count too.
+        // The limits of all parent groups apply, too.
         fs::path inside = fs::path(line.substr(second + 1)).relative_path();
         limit = least(limit, limit_in(mount / name));
         for (; !inside.empty(); inside = inside.parent_path()) {
@@ -142,7 +143,7 @@ HeldMemory held_memory() {
 }
 
 std::int64_t memory_left(const Machine& machine, const HeldMemory& held, int ranks) {
-    constexpr std::int64_t libraries = std::int64_t{16} << 20;  // code and scratch of planned operations
+    constexpr std::int64_t libraries = std::int64_t{16} << 20;  // code and scratch memory of planned operations
     std::int64_t left = std::numeric_limits<std::int64_t>::max();
     if (const std::int64_t shared = least(machine.memory_bytes, machine.memory_limit_bytes); shared > 0) {
         const std::int64_t reserve = shared / 20;

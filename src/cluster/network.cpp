@@ -79,7 +79,7 @@ std::string address_towards(const std::vector<NetworkPlace>& theirs, const std::
     };
     std::vector<NetworkPlace> candidates;
     std::remove_copy_if(theirs.begin(), theirs.end(), std::back_inserter(candidates), is_mine);
-    candidates = candidates.empty() ? theirs : candidates;  // all are mine: it is this node
+    candidates = candidates.empty() ? theirs : candidates;  // all addresses are equal: it is this node
     if (candidates.empty()) {
         return "";
     }

@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// Everything that a handler calls is async-signal-safe (signal-safety(7)): alarm, write, _exit, time, clock_gettime,
+// Handlers only call async-signal-safe functions (signal-safety(7)): alarm, write, _exit, time, clock_gettime,
 // lock-free atomics.
 
 namespace finch::cluster {
@@ -31,10 +31,10 @@ constexpr std::size_t handler_bytes = std::size_t{64} << 10U;
 constexpr std::array stop_signals{SIGUSR2, SIGTERM, SIGINT, SIGUSR1, SIGHUP};
 constexpr std::array synchronous_signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
 
-/// What a handler reads and writes. The deadlines are seconds of the monotonic clock; 0: none.
+/// The data that handlers read and write. Deadlines are seconds of the monotonic clock; 0: none.
 struct State {
     std::atomic<int> request{static_cast<int>(StopRequest::none)};
-    std::atomic<int> taken{0};  ///< the last signal
+    std::atomic<int> taken{0};  ///< the last stop signal
     std::atomic<long long> end_time{0};
     std::atomic<long long> stop_deadline{0};
     std::atomic<long long> watch_deadline{0};
@@ -52,7 +52,7 @@ long long monotonic_seconds() noexcept {
     return now.tv_sec;
 }
 
-/// One alarm for whichever deadline comes first.
+/// Sets one alarm for the earlier of the two deadlines.
 void arm_alarm() noexcept {
     const long long stop = state.stop_deadline.load();
     const long long watched = state.watch_deadline.load();
@@ -103,13 +103,14 @@ struct sigaction action_of(int signal) noexcept {
     return action;
 }
 
-/// Whether the process was started to ignore HUP, as by nohup. Asked before a library can install a handler.
+/// True if the process was started with HUP ignored, as by nohup. Must be called before any library installs a handler.
 bool ignores_hangup() noexcept {
     static const bool ignored = action_of(SIGHUP).sa_handler == SIG_IGN;
     return ignored;
 }
 
-/// HUP that nohup ignores stays ignored, and USR1 stays a library's that uses it, as early versions of NCCL did.
+/// False for SIGHUP if it was ignored at process start (nohup). False for SIGUSR1 if a library handles it, like early
+/// versions of NCCL.
 bool is_caught_here(int signal) noexcept {
     const auto handler = action_of(signal).sa_handler;
     return !(signal == SIGHUP && ignores_hangup()) &&
@@ -125,9 +126,9 @@ sigset_t set_of(std::span<const int> signals) noexcept {
     return set;
 }
 
-/// Gives the calling thread its alternate stack, unless it has one of enough bytes. It is never freed: handlers may run
-/// until the process ends. With AMX a frame is larger than SIGSTKSZ; the kernel tells how large, and refuses programs
-/// the use of AMX if an alternate stack is too small for it.
+/// Installs an alternate signal stack for the calling thread, if the thread has none of sufficient size. The stack is
+/// never freed, because handlers may run until the process ends. With AMX a signal frame is larger than SIGSTKSZ. The
+/// kernel reports the size of a frame, and refuses the use of AMX if the alternate stack is too small.
 void make_alternate_stack() {
     const std::size_t bytes = std::max<std::size_t>(::getauxval(AT_MINSIGSTKSZ), MINSIGSTKSZ) + handler_bytes;
     stack_t present{};
@@ -145,7 +146,7 @@ void make_alternate_stack() {
     }
 }
 
-/// Handlers that others have installed (Open MPI, profilers) run on this thread too.
+/// Moves the handlers of libraries (Open MPI, profilers) to the alternate stack: this thread runs them, too.
 void move_handlers_to_alternate_stack() {
     for (int signal = 1; signal <= SIGRTMAX; ++signal) {
         struct sigaction action = action_of(signal);
@@ -169,7 +170,7 @@ unsigned seconds_for_orderly_stop(long long end_time, long long now) noexcept {
 void set_handler(int signal, void (*handler)(int)) {
     struct sigaction action {};
     action.sa_handler = handler;
-    // A write(2) to a journal continues after the handler.
+    // SA_RESTART: a write(2) to a journal continues after the handler.
     action.sa_flags = SA_RESTART | SA_ONSTACK;
     action.sa_mask = set_of(stop_signals);  // a handler does not interrupt another
     if (::sigaction(signal, &action, nullptr) != 0) {
@@ -188,7 +189,7 @@ void catch_signals(double end_time) {
         }
     }
     if (ignores_hangup()) {
-        ::signal(SIGHUP, SIG_IGN);  // UCX listens to it
+        ::signal(SIGHUP, SIG_IGN);  // UCX may have installed a handler
     }
     ::signal(SIGXFSZ, SIG_IGN);
     sigset_t ours = set_of(stop_signals);
@@ -230,7 +231,7 @@ void request_stop(StopRequest request) noexcept {
 }
 
 void watch(const std::string& text, double seconds) {
-    state.watch_length = 0;  // a handler in between finds no half text
+    state.watch_length = 0;  // a handler that runs now must not find an incomplete text
     const std::size_t length = std::min(text.size(), state.watch_text.size() - 1);
     std::copy_n(text.begin(), length, state.watch_text.begin());
     state.watch_text[length] = '\n';
@@ -263,9 +264,9 @@ void ignore_signals() noexcept {
 
 }  // namespace finch::cluster
 
-/// In front of the C library's: every thread that anybody makes (OpenMP, MPI, CUDA) starts with all asynchronous
-/// signals blocked, so handlers run on the main thread alone, which has the alternate stack. OpenMP makes and ends
-/// threads whenever a team changes its size, so no single place in the program could do this.
+/// Replaces pthread_create of the C library. Every new thread (of OpenMP, MPI, CUDA) starts with all asynchronous
+/// signals blocked. Handlers therefore run on the main thread only, which has the alternate stack. No single place in
+/// the program could block the signals, because OpenMP creates and ends threads whenever the size of a team changes.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*body)(void*),
                               void* argument) noexcept {
     using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);

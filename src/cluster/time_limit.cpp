@@ -15,7 +15,7 @@ constexpr double minute = 60;
 constexpr double hour = 3600;
 constexpr double day = 86400;
 
-/// The numbers between colons; empty if something else stands there.
+/// Returns the numbers between colons; empty if any part is not a number.
 std::vector<double> numbers(const std::string& text) {
     std::vector<double> result;
     std::istringstream parts(text + ":");

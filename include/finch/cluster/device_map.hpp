@@ -9,7 +9,8 @@
 
 namespace finch::cluster {
 
-/// How a worker's ranks sum their gradients. none: there is one rank. automatic: as fits the devices.
+/// The all-reduce by which the ranks of a worker sum their gradients. `none`: the worker has one rank. `automatic`: the
+/// choice depends on the devices.
 enum class AllReduceKind { none, automatic, nccl, staged, mpi };
 constexpr std::array<std::string_view, 5> words_of(AllReduceKind) {
     return {"none", "auto", "nccl", "staged", "mpi"};
@@ -19,12 +20,12 @@ enum class DeviceKind { automatic, cpu, cuda };
 constexpr std::array<std::string_view, 3> words_of(DeviceKind) {
     return {"auto", "cpu", "cuda"};
 }
-/// Whether ranks look for CUDA devices. Every other kind is of the host: each rank has one of its own.
+/// True if ranks look for CUDA devices. With any other device kind, each rank has a device of its own on the host.
 constexpr bool may_use_cuda(DeviceKind kind) {
     return kind == DeviceKind::automatic || kind == DeviceKind::cuda;
 }
 
-/// Devices that the configuration asks for.
+/// The devices that the configuration requests.
 struct DeviceWishes {
     DeviceKind device = DeviceKind::automatic;
     AllReduceKind communicator = AllReduceKind::automatic;
@@ -33,12 +34,12 @@ struct DeviceWishes {
     int ranks_per_worker = 1;
 };
 
-/// Devices that one rank sees.
+/// The devices that are visible to one rank.
 struct SeenDevices {
-    std::vector<std::string> uuids;  ///< of the devices that it sees, by index
-    std::string problem;             ///< why it sees none, in CUDA's words
-    bool has_nccl = false;           ///< the program was built with NCCL
-    std::string nccl_host_id;        ///< NCCL_HOSTID: ranks with different ones may share a device, for tests
+    std::vector<std::string> uuids;  ///< of the visible devices, by device index
+    std::string problem;             ///< why no device is visible: CUDA's error text
+    bool has_nccl = false;           ///< true if the program was built with NCCL
+    std::string nccl_host_id;        ///< NCCL_HOSTID; ranks with different ids may share a device, for tests
 };
 
 constexpr int no_device = -1;
@@ -46,18 +47,19 @@ constexpr int no_device = -1;
 struct DeviceMap {
     DeviceKind kind = DeviceKind::cpu;  ///< of all ranks' devices; never automatic
     std::vector<int> device;            ///< by world rank: the index of its CUDA device, or no_device
-    std::vector<int> sharing;           ///< by world rank: how many ranks use that device; empty without devices
+    std::vector<int> sharing;           ///< by world rank: number of ranks on this device; empty without devices
     AllReduceKind communicator = AllReduceKind::none;
     std::vector<std::string> notes;     ///< for the log
-    std::vector<std::string> warnings;  ///< likewise
+    std::vector<std::string> warnings;  ///< for the log
     [[nodiscard]] bool uses_devices() const noexcept { return kind == DeviceKind::cuda; }
-    /// "cuda:1", "cpu".
+    /// Returns the name of a rank's device: "cuda:1", "cpu".
     [[nodiscard]] std::string name(std::size_t rank) const;
 };
 
-/// Who computes on which device. A pure function of what all ranks see, so that all come to the same answer. `places`
-/// and `seen`: by world rank. A rank's device is that of its local rank among those it sees, or the only one. Throws
-/// ConfigError, with a table where two ranks would share a device, and naming the ranks and nodes without one.
+/// Assigns a device to each rank. A pure function of the devices that all ranks see, so all ranks get the same result.
+/// `places` and `seen`: by world rank. A rank uses the device with the index of its local rank, or the only visible
+/// device. Throws ConfigError with a table of the devices if two ranks would share a device. Throws ConfigError with
+/// the names and nodes of ranks that have no device.
 [[nodiscard]] DeviceMap map_devices(const std::vector<Place>& places, const std::vector<SeenDevices>& seen,
                                     const DeviceWishes& wishes);
 

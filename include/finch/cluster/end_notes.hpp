@@ -6,25 +6,27 @@
 
 namespace finch::cluster {
 
-/// How a rank ended that did not end in order. `external`: from outside, by a signal that asks for a stop, or by a
-/// fault elsewhere. `own_fault`: by a fault of its own.
+/// The cause if a rank did not end in an orderly way. `external`: a stop signal from outside, or a fault of another
+/// rank. `own_fault`: a fault of this rank.
 enum class ExitCause : std::uint32_t { none, external, own_fault };
 
-/// The note that one rank left.
+/// The end note of one rank.
 struct EndNote {
-    std::uint32_t restart = 0;  ///< start of the run
+    std::uint32_t restart = 0;  ///< number of the start
     std::int32_t worker = 0;
     ExitCause kind = ExitCause::none;
 };
 
-/// From now on this rank can leave a note in its cell of `path`, which all ranks share, and SEGV, BUS, ILL, FPE and
-/// ABRT leave one, then do what they did before. Throws ApiError if the file cannot be opened.
+/// Enables the end note of this rank. The note goes to the rank's cell of the file `path`, which all ranks share. The
+/// signals SEGV, BUS, ILL, FPE and ABRT then write a note before their previous action runs. Throws ApiError if the
+/// file cannot be opened.
 void keep_end_notes(const std::filesystem::path& path, int rank, std::uint32_t restart, std::int32_t worker);
 
-/// Leaves the note of this rank, the first one only; nothing before keep_end_notes(). Async-signal-safe.
+/// Writes the end note of this rank. Does nothing if the rank already wrote a note, or before keep_end_notes().
+/// Async-signal-safe.
 void note_end(ExitCause kind) noexcept;
 
-/// The notes of the start `restart`, of any rank. Nothing if there is no such file.
+/// Returns the notes that ranks wrote in the start `restart`. Returns nothing if the file does not exist.
 [[nodiscard]] std::vector<EndNote> read_end_notes(const std::filesystem::path& path, std::uint32_t restart);
 
 }  // namespace finch::cluster

@@ -8,16 +8,17 @@
 
 namespace finch::cluster {
 
-/// The environment variables of a process, or those that a test hands in.
+/// The environment variables of a process, or variables that a test provides.
 class Environment {
 public:
     explicit Environment(std::map<std::string, std::string> variables) : variables_(std::move(variables)) {}
     [[nodiscard]] static Environment of_this_process();
-    /// The environment with which this process was started, without later changes by it and its libraries.
+    /// Returns the environment with which this process was started, without later changes by the process and its
+    /// libraries.
     [[nodiscard]] static Environment at_start();
 
     [[nodiscard]] std::optional<std::string> text(const std::string& name) const;
-    /// A whole number. Nothing if unset, empty or no number.
+    /// Returns a variable as a whole number. Returns nothing if the variable is unset, empty or not a number.
     [[nodiscard]] std::optional<long long> number(const std::string& name) const;
     [[nodiscard]] const std::map<std::string, std::string>& all() const noexcept { return variables_; }
 
@@ -25,7 +26,7 @@ private:
     std::map<std::string, std::string> variables_;
 };
 
-/// Slurm's variables of this process. All absent outside a job.
+/// The Slurm variables of this process. All are absent outside a job.
 struct Slurm {
     std::optional<std::string> job_id;       ///< SLURM_JOB_ID
     std::optional<std::string> cluster;      ///< SLURM_CLUSTER_NAME
@@ -33,48 +34,49 @@ struct Slurm {
     std::optional<long long> localid;        ///< SLURM_LOCALID
     std::optional<long long> step_tasks;     ///< SLURM_STEP_NUM_TASKS
     std::optional<long long> cpus_per_task;  ///< SLURM_CPUS_PER_TASK
-    long long restart_count = 0;             ///< SLURM_RESTART_COUNT: how often the job was requeued
+    long long restart_count = 0;             ///< SLURM_RESTART_COUNT: number of requeues of the job
     std::optional<double> end_time;          ///< Unix seconds: SLURM_JOB_END_TIME (Slurm 23.02 on), else FINCH_DEADLINE
-    std::vector<std::string> warnings;       ///< variables whose values cannot be true, and are ignored
+    std::vector<std::string> warnings;       ///< variables that are ignored because of impossible values
 
-    /// `now`: Unix seconds. A deadline before it is of another job, or of a wrong clock.
+    /// `now`: Unix seconds. A deadline before `now` is ignored: it belongs to another job, or a clock is wrong.
     [[nodiscard]] static Slurm read(const Environment& environment, double now);
     [[nodiscard]] static Slurm read(const Environment& environment);
 };
 
-/// How an MPI library finds the ranks of a Slurm step.
+/// The ways in which an MPI library finds the ranks of a Slurm step.
 struct MpiStart {
-    bool speaks_pmi = true;            ///< PMI-1 or PMI-2, not PMIx alone
-    bool starts_alone_in_step = true;  ///< a single process in a step starts without PMIx; not in Open MPI before 5
+    bool speaks_pmi = true;            ///< supports PMI-1 or PMI-2 in addition to PMIx
+    bool starts_alone_in_step = true;  ///< a step of one process starts without PMIx; false in Open MPI before 5
 };
 
-/// An error text where srun and MPI do not speak with each other: world size 1 inside a step of several tasks.
+/// Returns an error text if srun and MPI do not work together: the world size is 1 although the step has several tasks.
 [[nodiscard]] std::optional<std::string> launch_problem(const Slurm& slurm, int world_size);
 
-/// The same before MPI_Init, which would fail with messages of its own: the environment of a Slurm step has no process
-/// management interface that this MPI supports (`srun --mpi=none`, `srun --mpi=pmi2`).
+/// Returns an error text if MPI_Init would fail because the environment of a Slurm step offers no process management
+/// interface that this MPI supports (`srun --mpi=none`, `srun --mpi=pmi2`). MPI_Init would print less helpful messages.
 [[nodiscard]] std::optional<std::string> launch_problem(const Environment& environment, const MpiStart& mpi);
 
-/// How many ranks the launcher started, as far as it tells before MPI_Init.
+/// Returns the number of ranks that the launcher started, if it is known before MPI_Init.
 [[nodiscard]] std::optional<long long> ranks_expected(const Environment& environment);
 
-/// The node of each rank, as far as the environment tells: all on this one, or as Slurm's step is laid out in blocks.
-/// Else empty.
+/// Returns the node of each rank. Succeeds if all ranks are on this node, or if a Slurm step distributes the ranks in
+/// blocks; otherwise returns nothing.
 [[nodiscard]] std::vector<std::string> nodes_of_ranks(const Environment& environment, int world_size);
 
-/// How many processes of this MPI job share the node, as far as the launcher tells before MPI_Init: mpirun by
-/// OMPI_COMM_WORLD_LOCAL_SIZE, srun by SLURM_STEP_TASKS_PER_NODE ("2(x3),1", by SLURM_NODEID) or
-/// SLURM_NTASKS_PER_NODE. Nothing if none of them says so; a list that cannot be read says nothing.
+/// Returns the number of processes of this MPI job on this node, as far as the launcher reports it before MPI_Init.
+/// Under mpirun this is OMPI_COMM_WORLD_LOCAL_SIZE. Under srun this is SLURM_STEP_TASKS_PER_NODE ("2(x3),1", indexed by
+/// SLURM_NODEID) or SLURM_NTASKS_PER_NODE. Returns nothing if no variable is set. Ignores SLURM_STEP_TASKS_PER_NODE if
+/// its list cannot be read.
 [[nodiscard]] std::optional<long long> ranks_on_node(const Environment& environment);
 
-/// Whether the node has more ranks than cores for them, so that a waiting rank must give its core away.
-/// `usable_cpus`: of this process. A rank that the launcher bound counts as having a core of its
-/// own.
+/// True if the node has more ranks than cores, so a waiting rank must yield its core. `usable_cpus`: the number of CPUs
+/// of this process. A rank that the launcher bound counts as having a core of its own.
 [[nodiscard]] bool node_is_crowded(const Environment& environment, int usable_cpus);
 
-/// CPUs that this process may run on, by number. Nothing, with the reason in errno, where the kernel does not say.
+/// Returns the numbers of the CPUs on which this process may run. If the kernel does not report them, returns nothing,
+/// with the reason in errno.
 [[nodiscard]] std::vector<int> own_cpus();
-/// How many they are; those of the node if the kernel does not say.
+/// Returns the number of own_cpus(), or the number of CPUs of the node if the kernel does not report them.
 [[nodiscard]] int usable_cpus();
 [[nodiscard]] std::string host_name();
 

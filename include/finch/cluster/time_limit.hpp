@@ -5,11 +5,12 @@
 
 namespace finch::cluster {
 
-/// Seconds of a time limit as sbatch's --time takes it: MINUTES, MINUTES:SECONDS, HOURS:MINUTES:SECONDS, DAYS-HOURS,
-/// DAYS-HOURS:MINUTES, DAYS-HOURS:MINUTES:SECONDS. Nothing if it is none of these, or 0.
+/// Converts a time limit in the format of sbatch --time to seconds. Accepts MINUTES, MINUTES:SECONDS,
+/// HOURS:MINUTES:SECONDS, DAYS-HOURS, DAYS-HOURS:MINUTES and DAYS-HOURS:MINUTES:SECONDS. Returns nothing for any other
+/// text, or for 0.
 [[nodiscard]] std::optional<double> parse_time_limit(const std::string& text);
 
-/// "2:05:00": HOURS:MINUTES:SECONDS, rounded up to whole minutes.
+/// Converts seconds to HOURS:MINUTES:SECONDS, rounded up to whole minutes: "2:05:00".
 [[nodiscard]] std::string time_limit_text(double seconds);
 
 }  // namespace finch::cluster
