@@ -26,7 +26,7 @@ void Archivist::receive(const search::LeaseMessage& message) {
 std::vector<search::LeaseMessage> Archivist::answers() {
     std::vector<search::LeaseMessage> answers;
     if (leases_.waits_for_final_choice()) {
-        return answers;  // of many workers most may wait, and this is asked often
+        return answers;  // most of many workers may wait, and this function is called often
     }
     std::erase_if(requests_, [&](const search::LeaseMessage& request) {
         auto answer = leases_.answer(request);

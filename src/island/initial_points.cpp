@@ -28,7 +28,7 @@ std::vector<std::uint32_t> initial_points_left(const search::Population& populat
         while (one != all.end() && one->first.restart() == restart) {
             const search::Id id = one->first;
             const auto initial_point = initial_point_of(left, id.sequence() - 1, id.worker(), count);
-            if (!initial_point) {  // nor for any that this worker bred later
+            if (!initial_point) {  // none is left for this worker's later individuals either
                 if ((id.value | 0xFFFFFFFF) == std::numeric_limits<std::uint64_t>::max()) {
                     break;
                 }

@@ -11,7 +11,7 @@ namespace finch::island {
 
 namespace {
 
-/// The share of a budget of `generations` that the earlier starts used.
+/// Returns the share of a budget of `generations` that the earlier starts used.
 double share_used(std::int64_t generations, const search::Population& population,
                   std::span<const EarlierStart> earlier) {
     std::map<std::uint32_t, std::int64_t> finished;
@@ -29,7 +29,8 @@ double share_used(std::int64_t generations, const search::Population& population
     return share;
 }
 
-/// An unfinished individual is resumed and still holds its lease; a reused result has none.
+/// Returns the number of leases in use. An unfinished individual resumes and still holds its lease; an individual with
+/// a reused result has no lease.
 std::int64_t leases_taken(const search::Population& population) {
     return static_cast<std::int64_t>(population.evaluations() + population.unfinished().size());
 }
@@ -42,7 +43,7 @@ std::vector<std::int64_t> generation_quotas(std::int64_t generations, const sear
     const auto whole = static_cast<double>(generations) * static_cast<double>(dealt.size());
     const auto quota = std::llround(whole * std::max(0.0, 1 - share_used(generations, population, earlier)));
     std::vector<std::int64_t> quotas(dealt.size(), 0);
-    // The next evaluation goes to the worker with the fewest, the first of them.
+    // Each remaining evaluation goes to the worker with the fewest evaluations; among equals, to the first one.
     using Load = std::pair<std::int64_t, std::size_t>;
     std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
     std::int64_t left = quota;
@@ -75,7 +76,7 @@ LeaseServer::LeaseServer(const Budget& budget, const search::Population& populat
 }
 
 std::int64_t LeaseServer::lease_size(std::int32_t worker, double seconds_per_evaluation) const {
-    constexpr double long_evaluation = 0.01;  // s: from here on one at a time shares the end of the budget best
+    constexpr double long_evaluation = 0.01;  // s; longer evaluations share the end of the budget best if leased singly
     const auto leaders = static_cast<std::int64_t>(done_.size());
     const bool is_short = seconds_per_evaluation > 0 && seconds_per_evaluation < long_evaluation;
     const std::int64_t unbounded = is_short ? 1000 : 1;
@@ -95,12 +96,12 @@ std::int64_t LeaseServer::begin_final_choice(const search::Population& populatio
     }
     looked_at_ = population.size();
     if (leases_taken(population) != evaluations_ - held_back_) {
-        return 0;  // a lease is on its way to an individual
+        return 0;  // a granted lease has no individual yet
     }
     const std::int64_t held_back = std::exchange(held_back_, 0);
     const auto come = search::repeats_to_come(population, *final_choice_, held_back);
     repeats_.assign(come.begin(), come.end());
-    *remaining_ = held_back - std::ssize(repeats_);  // without any loss the search continues
+    *remaining_ = held_back - std::ssize(repeats_);  // if no individual has a loss, the search continues
     return std::ssize(repeats_);
 }
 

@@ -12,8 +12,8 @@ constexpr double signs_per_second = 100;     // at world rank 0
 constexpr double longest_between_looks = 1;  // s
 
 constexpr double least_allowed = 180;  // s
-constexpr double most_times = 20;      // an operation's last time, as long as that is less than long_seconds
-constexpr double least_times = 3;      // and of one that is longer
+constexpr double most_times = 20;      // times the last duration, but not over long_seconds
+constexpr double least_times = 3;      // times the last duration, if that is over long_seconds
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// A worker's life: what it trains and publishes, until nothing is left to do.
+// The main loop of a worker: it trains and publishes individuals until nothing is left to do.
 #include "finch/island/worker.hpp"
 
 #include "finch/base/files.hpp"
@@ -13,14 +13,14 @@
 namespace finch::island {
 namespace {
 
-/// The unfinished individuals that this worker resumes, and how many each worker resumes.
+/// The unfinished individuals that this worker resumes, and the number that each worker resumes.
 struct Dealt {
     std::deque<search::Individual> mine;
     std::vector<std::int64_t> counts;  ///< by worker
 };
 
-/// Those of an island are dealt out to its workers in the order of ids, the same way by every leader. One that has
-/// taken its process down comes after the others.
+/// Distributes an island's unfinished individuals among its workers in the order of ids. Every leader computes the same
+/// distribution. Individuals that crashed their process in an earlier start come last.
 Dealt deal(const search::Population& population, const WorkerOptions& options) {
     Dealt dealt;
     dealt.counts.resize(static_cast<std::size_t>(options.islands->workers()));
@@ -40,8 +40,8 @@ Dealt deal(const search::Population& population, const WorkerOptions& options) {
     return dealt;
 }
 
-/// In [0, 1), far apart for workers that are near each other (the golden ratio's multiples): when in a period each
-/// writes its snapshots, so that not all write at once.
+/// Returns the point of the snapshot period at which a worker writes its snapshots, in [0, 1). Multiples of the golden
+/// ratio are far apart for neighbouring workers, so not all write at the same time.
 double phase_of(std::int32_t worker) {
     const double turns = 0.6180339887498949 * worker;
     return turns - std::floor(turns);
@@ -118,7 +118,7 @@ bool Worker::step() {
     return state_ != State::over;
 }
 
-/// The heart: breeds if a slot is free, trains a little, publishes what ended.
+/// Does some work: breeds if a slot is free, trains for a short time, and publishes individuals that ended.
 void Worker::live() {
     if (const auto why = used_budget()) {
         halt({true, *why});
@@ -146,7 +146,8 @@ void Worker::live() {
 
 void Worker::fill_slots() {
     while (state_ == State::searching && !unfinished_.empty() && !alone_ && evaluator_.has_free_slot()) {
-        // One that took its process down trains with nothing beside it, so that no other is taken for the cause.
+        // An individual that crashed its process in an earlier start trains alone, so that no other individual is
+        // blamed.
         const bool is_to_be_alone = unfinished_.front().attempt.deaths > 0 || options_.one_at_a_time;
         if (is_to_be_alone && !evaluator_.idle()) {
             break;
@@ -162,7 +163,7 @@ void Worker::fill_slots() {
     while (state_ == State::searching && !alone_ && evaluator_.has_free_slot() && lease_client_.take()) {
         did_something_ = true;
         if (!start_next()) {
-            return;  // there may be thousands of them, and somebody may have said something
+            return;  // thousands of results may be reused in a row: check messages in between
         }
     }
     while (state_ == State::searching && !alone_ && evaluator_.has_free_slot()) {
@@ -179,7 +180,8 @@ void Worker::fill_slots() {
     }
 }
 
-/// Recorded before it begins: should the process die of it, the next start knows who was in training.
+/// Records the individual before its training begins. If the process then crashes, the next start knows which
+/// individuals were in training.
 void Worker::start(search::Individual individual) {
     individual.attempt.restart = options_.restart;
     individual.attempt.worker = options_.self;
@@ -190,17 +192,18 @@ void Worker::start(search::Individual individual) {
     }
 }
 
-/// Write first, then tell; then maybe exchange.
+/// Journals the result, then sends it, then may exchange individuals.
 void Worker::finish(search::Individual individual) {
     const double seconds = individual.finished - individual.started;
-    // Failures may end at once and do not count here: leaders would hold many leases, and lose them to more failures.
+    // Failed evaluations do not count here, because they may end immediately. If failures counted, leaders would get
+    // large leases and lose them to more failures.
     if (individual.started > 0 && seconds >= 0 && individual.ranks_by_loss()) {
         seconds_per_evaluation_ = std::max(seconds, 1e-9);
     }
     if (alone_ == individual.id) {
         alone_.reset();
     }
-    // Of an earlier start it may be another island's: whose leaders breed with it.
+    // An individual of an earlier start may belong to another island, and that island's leaders breed with it.
     search::mark_bad_loss(individual);
     if (!publish(search::Result{individual}, leaders_of(population_.island_now(individual.island)))) {
         return;
@@ -216,7 +219,9 @@ void Worker::finish(search::Individual individual) {
     }
 }
 
-/// Of a rung the island's leaders hear, who compare theirs with it; of epochs world rank 0 alone, who counts them.
+/// Publishes the progress of unfinished individuals. The island's leaders receive a new rung, because they compare
+/// their individuals with it. Only world rank 0 receives new epochs, because world rank 0 counts the epochs of all
+/// individuals.
 void Worker::tell_progress() {
     for (search::Individual& individual : evaluator_.take_progress()) {
         const search::Individual* known = population_.find(individual.id);
@@ -239,7 +244,7 @@ void Worker::exchange(const search::Individual& after) {
     }
 }
 
-/// Nothing runs here any more, and nothing is started: announces that, and waits for the others.
+/// Reports to world rank 0 that this worker runs nothing and starts nothing more. Then waits for the other workers.
 void Worker::leave() {
     report();
     send_lease(search::LeaseMessage::Kind::done, lease_client_.return_leases());

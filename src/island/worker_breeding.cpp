@@ -1,4 +1,4 @@
-// What a worker breeds, and what it evaluates once more.
+// Breeding of individuals by a worker, and repeated evaluations.
 #include "finch/base/format.hpp"
 #include "finch/island/worker.hpp"
 
@@ -10,18 +10,18 @@ namespace finch::island {
 namespace {
 
 constexpr int breeding_attempts = 100;
-constexpr std::uint32_t most_violations = 10000;  ///< of constraints, which are quickly seen, in one breeding
+constexpr std::uint32_t most_violations = 10000;  ///< violations of constraints in one breeding; a check is fast
 
 }  // namespace
 
-/// Which of how many leaders of its island this worker is.
+/// Returns this worker's position among the leaders of its island, and the number of these leaders.
 std::pair<std::size_t, std::size_t> Worker::place_on_island() const {
     const std::vector<std::int32_t>& leaders = options_.islands->leaders_of(island()).workers;
     const auto self = std::lower_bound(leaders.begin(), leaders.end(), options_.self);
     return {static_cast<std::size_t>(self - leaders.begin()), leaders.size()};
 }
 
-/// What this worker knows of its island stands for all islands.
+/// Returns the stage of the search. This worker assumes that all islands are at the same stage as its own island.
 search::Stage Worker::stage() const {
     const auto [place, leaders] = place_on_island();
     const auto count = static_cast<std::int64_t>(leaders);
@@ -56,7 +56,7 @@ search::Stage Worker::stage() const {
     return stage;
 }
 
-/// An individual with the next id of this worker, without a genome.
+/// Returns an individual with the next id of this worker, without a genome.
 search::Individual Worker::newborn() {
     search::Individual individual;
     individual.id = search::Id::make(options_.restart, static_cast<std::uint32_t>(options_.self), ++sequence_);
@@ -71,7 +71,7 @@ search::Individual Worker::newborn() {
     return individual;
 }
 
-/// The same genes under an id, and so with a seed, of its own.
+/// Evaluates the genes of `repeat` again under a new id, and therefore with a new seed.
 void Worker::start_repeat(search::Repeat repeat) {
     search::Individual individual = newborn();
     individual.bred_by = search::Operator::repeat;
@@ -80,7 +80,7 @@ void Worker::start_repeat(search::Repeat repeat) {
     start(std::move(individual));
 }
 
-/// What failed comes again once nothing is left that the run begins with.
+/// Failed individuals are retried only after this worker has used its initial points.
 bool Worker::start_next() {
     ++generation_;
     const bool is_initial_point =
@@ -94,18 +94,18 @@ bool Worker::start_next() {
     return start_bred();
 }
 
-/// The individual of this run with `genome`; null: none, or duplicates do not matter.
+/// Returns the individual of this run with `genome`; null if there is none or if duplicates do not matter.
 const search::Individual* Worker::known_as(const search::Genome& genome) const {
     return looks_for_duplicates_ ? known_genomes_.find(genome) : nullptr;
 }
 
-/// What another run found out of a genome that is not known here; null: nothing.
+/// Returns the result of another run for a genome that is not known in this run; null if there is none.
 const search::Individual* Worker::known_elsewhere(const search::Genome& genome) const {
     return options_.other_results != nullptr ? options_.other_results->find(genome) : nullptr;
 }
 
-/// Whether a genome is not trained because an individual of this run has it. Where genomes are trained again, one that
-/// failed as often as it may is not.
+/// True if a bred genome is not trained because an individual of this run has it already. With Duplicates::train, only
+/// genomes of failed individuals are skipped.
 bool Worker::is_duplicate_to_skip(const search::Individual& known) const {
     return options_.duplicates != search::Duplicates::train || known.outcome == search::Outcome::failed;
 }
@@ -165,19 +165,20 @@ bool Worker::start_bred() {
     return true;
 }
 
-/// Gives `individual` the result of `twin`, and the lease back.
+/// Copies the result of `twin` to `individual`, and gives the lease back.
 void Worker::reuse(search::Individual individual, const search::Individual& twin) {
     lease_client_.give_back();
-    --generation_;  // births are those that took a lease
+    --generation_;  // only individuals that used a lease count
     finish(search::with_result_of(std::move(individual), twin, hooks_.unix_seconds()));
 }
 
-/// From what the run begins with, else by the propagator; canonical.
+/// Returns the genome of the next individual in canonical form. The genome is an initial point if one is left; else the
+/// propagator breeds it.
 search::Offspring Worker::breed(search::Id id, const search::Stage& now) {
     RandomStream random(options_.seed, Purpose::breeding, id.value, now.attempt);
     const search::InitialDesign& initial_design = options_.initial_design;
     if (known_in_a_row_ >= search::most_known_in_a_row / 2) {
-        return {search::random_genome(initial_design.space, random)};  // chance finds what is not known yet
+        return {search::random_genome(initial_design.space, random)};  // a random genome is probably new
     }
     if (const auto initial_point =
             initial_point_of(options_.initial_points_left, id.sequence() - 1, id.worker(), workers())) {

@@ -1,4 +1,4 @@
-// What a worker hears of others and tells them.
+// Messages that a worker receives and sends.
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/island/worker.hpp"
@@ -10,7 +10,8 @@
 namespace finch::island {
 namespace {
 
-/// As it travels to all but the archivist, who alone keeps learning curves.
+/// Removes the learning curve from a record. Only the archivist receives records with curves, because only the
+/// archivist keeps curves.
 search::Record without_curve(search::Record record) {
     if (auto* result = std::get_if<search::Result>(&record)) {
         result->individual.curve = {};
@@ -62,7 +63,8 @@ void Worker::handle_lease(const search::LeaseMessage& message) {
     }
 }
 
-/// World rank 0. One at a time: once the unfinished of earlier starts are through.
+/// World rank 0 only. Answers the lease requests. With options_.one_at_a_time, answers requests only after the
+/// unfinished individuals of earlier starts have ended.
 void Worker::answer_requests() {
     const bool unfinished_first =
         options_.one_at_a_time && state_ == State::searching && (alone_ || !unfinished_.empty());
@@ -77,7 +79,7 @@ void Worker::answer_requests() {
     }
 }
 
-/// Merges what a record of the worker `from` says; false if it was known.
+/// Merges a record of the worker `from` into the population. Tells the observer about a new result.
 void Worker::merge(const search::Record& record, int from) {
     if (archivist_) {
         archivist_->merge(record, from);
@@ -116,7 +118,8 @@ bool Worker::publish(search::Record record, std::vector<std::int32_t> to) {
     return true;
 }
 
-/// A later start would lose an individual whose record it refuses, so what is wrong is left out here, with a warning.
+/// Removes invalid parts of a record, with a warning. A later start would refuse the whole record and lose the
+/// individual.
 void Worker::make_recordable(search::Record& record) {
     search::Individual* const individual = search::individual_of(record);
     const search::Space& space = options_.initial_design.space;
@@ -150,11 +153,11 @@ void Worker::report() {
     if (archivist_) {
         merge(told, options_.self);
     } else {
-        send(0, told);  // not journaled: the next one says it all again
+        send(0, told);  // not journaled: the next report replaces it
     }
 }
 
-/// Tells those who watch this leader that it lives, and throws if one of those that it watches does not.
+/// If a sign of life is due, sends it to the leaders that watch this leader. Throws if a watched leader is silent.
 void Worker::check_liveness() {
     evaluator_.keep_alive(0);
     const double now = hooks_.steady_seconds();
@@ -171,14 +174,15 @@ void Worker::check_liveness() {
     }
 }
 
-/// Before an operation on files that took `last_seconds` when it was done last; 0: it is done for the first time.
+/// Announces an operation on files if it may be long. `last_seconds`: how long the operation took the last time; 0: it
+/// was never done.
 void Worker::announce_if_long(double last_seconds) {
     if (last_seconds <= 0 || last_seconds > 1) {
         announce(allowed_seconds(last_seconds));
     }
 }
 
-/// A sign of life. `seconds`, if not 0: what begins now may take so long.
+/// Sends a sign of life. `seconds`, if not 0: an operation begins now and may take this long.
 void Worker::announce(double seconds) {
     notify(search::Alive{seconds});
     if (seconds > 0) {
@@ -186,7 +190,7 @@ void Worker::announce(double seconds) {
     }
 }
 
-/// To world rank 0; from world rank 0 to every other leader.
+/// Sends `record` to world rank 0. On world rank 0, sends `record` to every other leader.
 void Worker::notify(const search::Record& record) {
     if (!archivist_) {
         send(0, record);

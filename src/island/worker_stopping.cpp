@@ -1,4 +1,4 @@
-// Why a worker stops, and what it keeps of its work: signals, the deadline, budgets, snapshots, the archive.
+// How a worker stops (signals, the deadline, budgets) and saves its work (snapshots, the archive).
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/loss_order.hpp"
@@ -13,7 +13,7 @@ namespace finch::island {
 namespace {
 
 constexpr double report_seconds = 10;
-constexpr double reports_per_second = 100;  ///< that world rank 0 receives at most
+constexpr double reports_per_second = 100;  ///< at world rank 0, at most
 
 }  // namespace
 
@@ -43,7 +43,8 @@ void Worker::check_stop() {
     }
 }
 
-/// With the last evaluation of the budget the search is complete, whatever came of it.
+/// True if too many evaluations gave no result. False after the last evaluation of the budget: the search is then
+/// complete even without a result.
 bool Worker::gives_up() const {
     if (!failures_left_ || *failures_left_ > 0 || archivist_->leases().is_closed()) {
         return false;
@@ -54,7 +55,8 @@ bool Worker::gives_up() const {
            (!budget.generations || ended < *budget.generations * workers());
 }
 
-/// World rank 0. Every individual is likely to fail now, so the rest of the budget is kept.
+/// World rank 0 only. Stops the run and keeps the rest of the budget, because every further individual would probably
+/// fail.
 void Worker::give_up() {
     halt({false, fmt::format("given up, as {} ended without a result and none gave one (search.give_up_after): {}",
                              counted(*options_.give_up_after - *failures_left_, "evaluation"),
@@ -64,7 +66,7 @@ void Worker::give_up() {
     }
 }
 
-/// What says that a budget other than one of evaluations is used; nothing if none is.
+/// Returns a message if a budget other than the evaluations is used; else nothing.
 std::optional<std::string> Worker::used_budget() const {
     const Budget& budget = options_.budget;
     const search::Individual* best = budget.target_loss ? population_.best() : nullptr;
@@ -84,8 +86,8 @@ std::optional<std::string> Worker::used_budget() const {
     return std::nullopt;
 }
 
-/// Ends or stops the whole run. World rank 0 tells every leader, once; another leader tells world rank 0, and obeys at
-/// once. A stop may follow an end, not the other way round.
+/// Ends or stops the whole run. World rank 0 tells every leader once. Every other leader tells only world rank 0, and
+/// then obeys immediately. A stop may follow an end, but an end never follows a stop.
 void Worker::halt(const search::Halt& asked) {
     if (exit_reason_ != ExitReason::complete || (asked.end_running && archivist_ && archivist_->leases().is_closed())) {
         return;
@@ -106,11 +108,12 @@ void Worker::obey(const search::Halt& halt) {
     if (state_ == State::searching) {
         save_and_leave(reason);
     } else {
-        exit_reason_ = reason;  // nothing is left to train here, but the run as a whole may not be complete
+        exit_reason_ = reason;  // nothing is left to train here, but the whole run may be incomplete
     }
 }
 
-/// Saves what runs and leaves. The next start resumes the unfinished; after the end of a budget, if that is raised.
+/// Saves the running evaluations and leaves. The next start resumes unfinished individuals. If the run ended because a
+/// budget was used, the next start resumes individuals only if that budget is raised.
 void Worker::save_and_leave(ExitReason reason) {
     if (exit_reason_ == ExitReason::urgent || exit_reason_ == ExitReason::storage) {
         return;
@@ -137,7 +140,8 @@ void Worker::save_and_leave(ExitReason reason) {
     }
 }
 
-/// What this leader has to keep cannot be written, or what it trains on cannot be read: the run stops, to be resumed.
+/// Stops the run because this leader cannot write its files or cannot read its training data. A later start can resume
+/// the run.
 void Worker::stop_for_storage(const std::string& why) {
     if (exit_reason_ != ExitReason::storage) {
         observer_.warned(fmt::format("files fail, so this run stops: {}", why));
@@ -145,10 +149,10 @@ void Worker::stop_for_storage(const std::string& why) {
     save_and_leave(ExitReason::storage);
 }
 
-/// Has what runs saved, then records how far each is.
+/// Saves the running evaluations with `save`, then records the progress of each.
 void Worker::record_saved(const std::function<std::vector<search::Individual>()>& save) {
     if (std::exchange(is_saving_, true)) {
-        return;  // a record could not be written, and the worker leaves: the snapshots are there already
+        return;  // recursive call: a record failed, and the snapshots exist already
     }
     for (const search::Individual& saved : save()) {
         if (exit_reason_ != ExitReason::storage) {
@@ -165,7 +169,7 @@ void Worker::sync_journal(bool now) {
         if (state_ == State::searching) {
             stop_for_storage(error.what());
         } else {
-            observer_.warned(error.what());  // everything was told; it is in the last archive
+            observer_.warned(error.what());  // all records were sent and are in the last archive
         }
     }
 }
@@ -192,7 +196,7 @@ double Worker::next_due() const {
     return due;
 }
 
-/// What is due now and then: utilisation, snapshots, the archive, the log.
+/// Does periodic work: utilisation, snapshots, the archive, the log.
 void Worker::housekeeping() {
     const double now = hooks_.steady_seconds();
     if (busy_since_ > 0) {
@@ -208,7 +212,7 @@ void Worker::housekeeping() {
         sync_journal(true);
         last_checkpoint_ = hooks_.steady_seconds();
     }
-    // Once the closing has begun, nothing is sent any more; the last archive is written after it.
+    // No messages may be sent once closing has begun; the last archive is written after closing.
     if (archivist_ && state_ != State::closing && archivist_->archive_is_due()) {
         write_archive();
     }
@@ -216,7 +220,7 @@ void Worker::housekeeping() {
     observer_.tick(population_);
 }
 
-/// World rank 0: writes the archive, then tells each leader how many of its records need no journal any more.
+/// World rank 0 only. Writes the archive, then tells each leader how many of its records need no journal any more.
 void Worker::write_archive() {
     announce_if_long(archive_cost_);
     evaluator_.keep_alive(allowed_seconds(archive_cost_));

@@ -9,35 +9,36 @@
 
 namespace finch::island {
 
-/// World rank 0's second task: leases evaluations to all leaders and archives what the run found. It sends nothing
-/// itself: its worker does.
+/// A second task of world rank 0: it leases evaluations to all leaders and archives the results of the run. The
+/// Archivist sends no messages; world rank 0's Worker sends them.
 class Archivist {
 public:
-    static constexpr int tries = 3;  ///< that an archive may fail to be written, one after the other
+    static constexpr int tries = 3;  ///< failed writes of the archive in a row after which the run stops
 
     /// Writes the archive every `seconds`; `steady_seconds` is the clock.
     Archivist(Archive& archive, LeaseServer leases, int workers, double seconds,
               std::function<double()> steady_seconds);
 
-    /// Takes a leader's message. answers() has what it asks for.
+    /// Receives a leader's lease message. answers() returns the answer to a request.
     void receive(const search::LeaseMessage& message);
-    /// The answers to the requests that have none yet, but for those that wait, each to its `worker`.
+    /// Returns the answers to all open requests; each answer names its `worker`. Requests that must wait for the final
+    /// choice stay unanswered.
     [[nodiscard]] std::vector<search::LeaseMessage> answers();
     [[nodiscard]] LeaseServer& leases() noexcept { return leases_; }
     [[nodiscard]] const LeaseServer& leases() const noexcept { return leases_; }
 
-    /// Counts a record that the worker `from` journaled, and keeps what only the archive holds.
+    /// Counts a record that the worker `from` journaled. Passes events and worker reports to the archive.
     void merge(const search::Record& record, int from);
 
-    /// When the archive is to be written next, in steady seconds.
+    /// Returns when the archive must be written next, in steady seconds.
     [[nodiscard]] double next_archive() const;
     [[nodiscard]] bool archive_is_due() const { return steady_seconds_() >= next_archive(); }
-    /// Writes the archive. Returns by worker how many of its records are in it and in its predecessor: should the
-    /// newest file be damaged, nothing is lost. Empty if it could not be written.
+    /// Writes the archive. Returns, by worker, how many of its records are in both the archive and its predecessor: if
+    /// the newest file is damaged, the predecessor still has them. Returns an empty vector if the write failed.
     [[nodiscard]] std::vector<std::uint64_t> write_archive(search::Population& population);
-    /// Seconds of the last write_archive(); 0 before the first.
+    /// Returns the seconds that the last write_archive() took; 0 before the first.
     [[nodiscard]] double archive_seconds() const noexcept { return cost_; }
-    /// Failures of write_archive() since the last success.
+    /// Returns the failures of write_archive() since the last success.
     [[nodiscard]] int failures() const noexcept { return failures_; }
 
 private:
@@ -47,9 +48,9 @@ private:
     std::function<double()> steady_seconds_;
     std::vector<search::LeaseMessage> requests_;  ///< not answered yet
     std::vector<std::uint64_t> merged_;           ///< durable records, by worker
-    std::vector<std::uint64_t> in_last_archive_;  ///< of them, those that the newest archive holds
-    double last_archive_;                         ///< steady
-    double cost_ = 0;                             ///< seconds
+    std::vector<std::uint64_t> in_last_archive_;  ///< by worker: records in the newest archive
+    double last_archive_;                         ///< steady seconds
+    double cost_ = 0;                             ///< seconds that the last archive took
     int failures_ = 0;
 };
 

@@ -7,47 +7,49 @@
 
 namespace finch::island {
 
-/// Seconds before a slot is expected to be free at which its worker asks for a lease.
+/// The lead time in seconds: a worker asks for a lease this long before it expects a slot to become free.
 inline constexpr double lease_ahead_seconds = 0.05;
 
-/// Evaluates a worker's individuals. The leader calls these functions; an evaluator of several ranks turns each call
-/// into an Order that the followers obey.
+/// The interface through which a leader evaluates its worker's individuals. Only the leader calls these functions. An
+/// evaluator with several ranks turns each call into an Order that the followers obey.
 class Evaluator {
 public:
     virtual ~Evaluator() = default;
 
     [[nodiscard]] virtual bool has_free_slot() const = 0;
     [[nodiscard]] virtual bool idle() const = 0;  ///< nothing runs
-    /// Whether a network of this genome can exist at all; others are bred again.
+    /// True if a network with this genome can exist. If no network with this genome can exist, the worker breeds
+    /// another genome.
     [[nodiscard]] virtual bool can_exist(const search::Genome& genome) const = 0;
-    /// Begins an individual, or resumes it if the evaluator finds its snapshot. Never throws for what is the
-    /// individual's own fault: that comes back from advance() as its outcome.
+    /// Starts the evaluation of an individual. Resumes the individual if the evaluator finds its snapshot. Never throws
+    /// for a fault of the individual: advance() returns this fault as the outcome.
     virtual void start(search::Individual individual) = 0;
-    /// Does a few milliseconds of work on every slot and returns those that ended, with their outcome. Throws
-    /// StorageError if files fail, for no fault of an individual: the worker leaves, to be resumed.
+    /// Does a few milliseconds of work on every slot. Returns the individuals that ended, with their outcomes. Throws
+    /// StorageError if files fail and no individual is at fault: the worker then leaves, and a later start resumes its
+    /// individuals.
     [[nodiscard]] virtual std::vector<search::Individual> advance() = 0;
-    /// Unfinished individuals that, since the last call, reached a rung or trained an epoch that a budget counts, as
-    /// they are now.
+    /// Returns the current state of unfinished individuals that made progress since the last call: they reached a rung,
+    /// or trained an epoch that a budget counts.
     [[nodiscard]] virtual std::vector<search::Individual> take_progress() { return {}; }
-    /// Called once the record of `individual` is written: what was kept of its training can go.
+    /// Deletes files of `individual` that are not needed any more. Called once the record of `individual` is written.
     virtual void finished(const search::Individual& individual) = 0;
-    /// Whether a slot is free now or will be within some lease_ahead_seconds: time to ask for a lease.
+    /// True if a slot is free now or will be free within about lease_ahead_seconds. The worker then asks for a lease.
     [[nodiscard]] virtual bool wants_soon() const = 0;
-    /// Saves everything that runs, so that a later start can resume it. Returns those that were saved, with the
-    /// progress that their snapshot holds.
+    /// Saves all running evaluations so that a later start can resume them. Returns the saved individuals, with the
+    /// progress that their snapshots hold.
     [[nodiscard]] virtual std::vector<search::Individual> checkpoint() = 0;
-    /// The same before the worker leaves: nothing runs after it.
+    /// Saves all running evaluations before the worker leaves. No evaluation runs afterwards.
     [[nodiscard]] virtual std::vector<search::Individual> stop() { return checkpoint(); }
-    /// Seconds that stop() may take now, if that is long.
+    /// Returns the seconds that stop() may take now; 0 if stop() is short.
     [[nodiscard]] virtual double stop_seconds() const { return 0; }
-    /// Seconds that the last checkpoint took; 0 before the first.
+    /// Returns the seconds that the last checkpoint took; 0 before the first.
     [[nodiscard]] virtual double checkpoint_seconds() const = 0;
-    /// Called often, so that followers know that their leader lives and it hears of what reached them alone. `seconds`,
-    /// if not 0: something begins now that takes the leader so long at most.
+    /// Shows the followers that the leader is alive, and tells the leader about signals that only followers received.
+    /// Called often. `seconds`, if not 0: the leader begins an operation that takes at most this long.
     virtual void keep_alive(double seconds) { static_cast<void>(seconds); }
-    /// Whether the next advance() may take unusually long, as a training's first steps do.
+    /// True if the next advance() may take unusually long, as the first steps of a training do.
     [[nodiscard]] virtual bool next_may_be_long() const { return false; }
-    /// Ends the followers' part. Once, at the very end.
+    /// Dismisses the followers. dismiss() is called once, after all other functions.
     virtual void dismiss() = 0;
 };
 

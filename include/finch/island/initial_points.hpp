@@ -10,13 +10,15 @@
 
 namespace finch::island {
 
-/// The initial point of an individual: the `bred`-th individual of `worker` (from 0) takes the (bred · workers +
-/// worker)-th of the points that are `left` (search::InitialDesign). Nothing if there are not so many.
+/// Returns the initial point (search::InitialDesign) of the `bred`-th individual that `worker` breeds, counted from 0.
+/// The point is entry bred · workers + worker of `left`, which lists the points that no individual has used yet.
+/// Returns nothing if `left` is too short.
 [[nodiscard]] std::optional<std::uint32_t> initial_point_of(std::span<const std::uint32_t> left, std::uint32_t bred,
                                                             std::uint32_t worker, int workers);
 
-/// The points among 0 … initial_points − 1 that no individual of the `earlier` starts took, by all of them that are
-/// known, in `population`. So each is taken once, on whatever workers a run resumes.
+/// Returns the points among 0 … initial_points − 1 that no individual of the `earlier` starts used. `population`: all
+/// known individuals of these starts. Each point is used only once, even if a run resumes with another number of
+/// workers.
 [[nodiscard]] std::vector<std::uint32_t> initial_points_left(const search::Population& population,
                                                              std::span<const EarlierStart> earlier,
                                                              std::uint32_t initial_points);

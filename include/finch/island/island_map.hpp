@@ -7,10 +7,10 @@
 
 namespace finch::island {
 
-/// The workers of each island. Immutable: a simulation of many workers has one for all of them.
+/// The workers of each island. Immutable: all workers of a simulation share one IslandMap.
 class IslandMap {
 public:
-    /// `island_of_worker`: by worker, below `islands`. An island may have no workers.
+    /// `island_of_worker`: the island of each worker, below `islands`. An island may have no workers.
     IslandMap(std::vector<int> island_of_worker, int islands);
 
     [[nodiscard]] int workers() const noexcept { return static_cast<int>(island_of_worker_.size()); }
@@ -18,7 +18,7 @@ public:
     [[nodiscard]] int island_of(std::int32_t worker) const {
         return island_of_worker_.at(static_cast<std::size_t>(worker));
     }
-    /// In the order of workers.
+    /// Returns the leaders of `island` in the order of workers.
     [[nodiscard]] const search::IslandLeaders& leaders_of(int island) const {
         return leaders_.at(static_cast<std::size_t>(island));
     }

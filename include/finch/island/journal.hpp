@@ -8,25 +8,27 @@
 
 namespace finch::island {
 
-/// The record of a leader, written before it sends a result.
+/// The journal of a leader. The leader writes each record here before it sends the record.
 class Journal {
 public:
     virtual ~Journal() = default;
     virtual void write(const Bytes& record) = 0;
     virtual void sync(bool now) = 0;
-    /// The first `records` written in this start are in a synced archive.
+    /// Drops the first `records` records of this start, because a synced archive holds them.
     virtual void forget(std::uint64_t records) = 0;
 };
 
-/// World rank 0's archive of everything.
+/// World rank 0's archive of all individuals, events and worker reports.
 class Archive {
 public:
     virtual ~Archive() = default;
     virtual void event(const search::Event& event) = 0;
     virtual void report(const search::WorkerReport& report) = 0;
-    /// Writes and syncs. False if it failed (disk full): the old archive stands, and a later try may succeed.
+    /// Writes and syncs the archive. Returns false if the write or the sync failed (disk full): the old archive stays,
+    /// and a later try may succeed.
     virtual bool write(const search::Population& population) = 0;
-    /// Individuals whose learning curves the newest archive and its predecessor both hold: memory need not.
+    /// Returns the individuals with learning curves in both the newest archive and its predecessor. The population can
+    /// drop these curves.
     [[nodiscard]] virtual std::vector<search::Id> curves_kept() const { return {}; }
 };
 

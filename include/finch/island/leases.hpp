@@ -12,79 +12,83 @@
 
 namespace finch::island {
 
-/// A start of the run before this one.
+/// An earlier start of the run.
 struct EarlierStart {
     std::uint32_t restart = 0;
     int workers = 0;
 };
 
-/// World rank 0's side of the exact budget: leases evaluations. Nothing about leases is stored: what remains is the
-/// budget less the finished and less the unfinished that resume. The last of it is held back for a final choice:
-/// what remains is small enough only after all other evaluations. Pure logic.
+/// World rank 0's part in keeping the budget exact: a LeaseServer leases evaluations to the leaders. Leases are not
+/// stored: a new start subtracts from the budget all finished individuals and all unfinished individuals that resume.
+/// The last evaluations are held back for a final choice, which begins after all other evaluations. Pure logic.
 class LeaseServer {
 public:
-    /// `population`: what the run directory knew at this start. `earlier`: the starts before it. `dealt`: unfinished
-    /// individuals that each worker resumes.
+    /// `population`: the individuals in the run directory at this start. `earlier`: the earlier starts of the run.
+    /// `dealt`: the number of unfinished individuals that each worker resumes.
     LeaseServer(const Budget& budget, const search::Population& population, std::span<const EarlierStart> earlier,
                 std::span<const std::int64_t> dealt, std::optional<search::FinalChoice> final_choice = {});
 
-    /// Begins the final choice if it is due: all other leases were given, and are finished in `population`, which is
-    /// all that is known. How many evaluations it begins with; 0: it does not begin now.
+    /// Begins the final choice if it is due: all other leases are granted, and all of their individuals are finished in
+    /// `population`, which holds all known individuals. Returns the number of evaluations with which the final choice
+    /// begins; 0 if it does not begin now.
     std::int64_t begin_final_choice(const search::Population& population);
-    /// Whether every request has to wait for it.
+    /// True if every request must wait for the final choice.
     [[nodiscard]] bool waits_for_final_choice() const noexcept {
         return held_back_ > 0 && *remaining_ == 0 && !closed_;
     }
-    /// Takes in a message of a leader. The answer to a request: a grant, or `exhausted` for good; nothing as long as
-    /// it waits for the final choice.
+    /// Receives a message of a leader. Returns the answer to a request: a grant, or `exhausted`, which is final.
+    /// Returns nothing for other messages, and for a request that must wait for the final choice.
     [[nodiscard]] std::optional<search::LeaseMessage> answer(const search::LeaseMessage& message);
-    /// From now on everybody is told `exhausted`.
+    /// Answers every request with `exhausted` from now on.
     void close() noexcept { closed_ = true; }
     [[nodiscard]] bool is_closed() const noexcept { return closed_; }
-    /// Whether every leader has said that it needs no more leases and holds none.
+    /// True if every leader has reported that it needs no more leases and holds none.
     [[nodiscard]] bool all_done() const noexcept;
 
 private:
     [[nodiscard]] std::int64_t lease_size(std::int32_t worker, double seconds_per_evaluation) const;
 
     std::optional<search::FinalChoice> final_choice_;
-    std::int64_t evaluations_ = 0;           ///< of the whole run, where that is the budget
-    std::optional<std::int64_t> remaining_;  ///< of the evaluation budget, for breeding
-    std::int64_t held_back_ = 0;             ///< of it, for the final choice, before it begins
-    std::deque<search::Repeat> repeats_;     ///< of it, since then: the individuals that the next leases name
-    std::size_t looked_at_ = 0;              ///< individuals, when it was not due last
-    std::vector<std::int64_t> quotas_;       ///< by worker, of the generation budget; empty if there is none
+    std::int64_t evaluations_ = 0;           ///< the evaluation budget of the whole run; 0: none
+    std::optional<std::int64_t> remaining_;  ///< the part of it that is left for breeding
+    std::int64_t held_back_ = 0;             ///< the part of it for the final choice; 0 once that begins
+    std::deque<search::Repeat> repeats_;     ///< the part of it in the final choice: individuals to evaluate again
+    std::size_t looked_at_ = 0;              ///< size of the population when the final choice was last not due
+    std::vector<std::int64_t> quotas_;       ///< by worker: rest of the generation budget; empty without one
     std::vector<char> done_;                 ///< by worker
     bool closed_ = false;
 };
 
-/// How many individuals each worker may still breed under a budget of `generations`, where worker w resumes
-/// `dealt[w]` unfinished ones. The earlier starts used, each, the share finished ÷ (generations × workers) of the
-/// budget; what is left of it, times generations × workers now, is dealt out so that all workers evaluate equally many.
+/// Returns how many individuals each worker may still breed under a budget of `generations`, if worker w resumes
+/// `dealt[w]` unfinished individuals. Each earlier start used a share of the budget: finished ÷ (generations ×
+/// workers). The remaining share, times generations × current workers, is distributed so that all workers evaluate
+/// equally many.
 [[nodiscard]] std::vector<std::int64_t> generation_quotas(std::int64_t generations,
                                                           const search::Population& population,
                                                           std::span<const EarlierStart> earlier,
                                                           std::span<const std::int64_t> dealt);
 
-/// A leader's side: how many evaluations it may start, and whether it is time to ask for more.
+/// A leader's part in keeping the budget exact: how many evaluations the leader may start, and when it must ask for
+/// more leases.
 class LeaseClient {
 public:
-    /// An answer of the server.
+    /// Receives an answer of the LeaseServer.
     void receive(const search::LeaseMessage& message);
-    /// One evaluation of an individual that is to be bred, if one is held.
+    /// Takes a lease for an individual that will be bred. Returns false if this leader holds none.
     [[nodiscard]] bool take() noexcept;
-    /// One that names an individual to repeat, if one is held.
+    /// Takes a lease that names an individual to repeat, if one is held.
     [[nodiscard]] std::optional<search::Repeat> take_repeat();
-    /// One that was taken and not used.
+    /// Puts back a lease that was taken and not used.
     void give_back() noexcept { ++held_; }
-    /// Whether to send a request now; counts it as sent. `wanted`: a slot is free or nearly so. Asks when the last
-    /// one is taken, or half of a larger lease, so that short evaluations need not wait for the answer.
+    /// True if the caller must send a request now; the request then counts as sent. `wanted`: a slot is free or nearly
+    /// free. A leader asks once only half of its last grant is left (rounded down), so short evaluations need not wait
+    /// for the answer.
     [[nodiscard]] bool should_ask(bool wanted) noexcept;
     [[nodiscard]] bool exhausted() const noexcept { return exhausted_ && held_ == 0 && repeats_.empty(); }
-    /// Gives up all that is held and asks no more. Returns how many there were; those that name an individual to
-    /// repeat, which a stop alone leaves over, are not among them: the next start names them anew.
+    /// Drops all leases and asks for no more. Returns the number of dropped leases. Does not count leases that name an
+    /// individual to repeat: they remain only after a stop, and the next start grants them again.
     std::int64_t return_leases() noexcept;
-    /// Whether an answer is still under way.
+    /// True if a request has no answer yet.
     [[nodiscard]] bool waiting() const noexcept { return waiting_; }
 
 private:

@@ -8,19 +8,19 @@
 
 namespace finch::island {
 
-/// The individuals of a worker whose evaluation failed, and whose genes are to be evaluated again under a new id. What
-/// failed for want of a network that can exist, or of memory, is not: it would fail again.
+/// The failed individuals of a worker that will be evaluated again, with the same genes under a new id. An individual
+/// is not retried if its network cannot exist or it ran out of memory: it would fail again.
 class Retries {
 public:
-    /// `most`: how often each genome is tried again.
+    /// `most`: the number of retries per genome.
     explicit Retries(int most) : most_(most) {}
 
-    /// Adds failed individuals of earlier starts that were not tried again yet: each `count`-th of the island's, from
-    /// the `place`-th on.
+    /// Adds failed individuals of earlier starts on `island` that were not retried yet. Numbers these individuals from
+    /// 0, and adds every `count`-th individual, beginning with number `place`.
     void recall(const search::Population& population, int island, std::size_t place, std::size_t count);
-    /// Hears of an individual that has ended.
+    /// Adds an individual that has ended, if it must be retried.
     void finished(const search::Individual& individual, const search::Population& population);
-    /// The next to be tried again.
+    /// Removes and returns the next individual to retry.
     [[nodiscard]] std::optional<search::Id> take();
 
 private:
@@ -30,7 +30,7 @@ private:
     std::deque<search::Id> waiting_;
 };
 
-/// The same genes once more: `individual`, of a new id, takes them and their lineage from `failed`.
+/// Returns `individual`, which has a new id, with the genes and the lineage of `failed`.
 [[nodiscard]] search::Individual as_retry_of(search::Individual individual, const search::Individual& failed);
 
 }  // namespace finch::island

@@ -25,14 +25,14 @@
 
 namespace finch::island {
 
-/// The world around a worker; a simulator hands in its own.
+/// The clocks and the stop requests that a worker uses. A simulator passes its own functions.
 struct Hooks {
     std::function<double()> unix_seconds;
     std::function<double()> steady_seconds;
     std::function<StopRequest()> stop;
-    double end_time = 0;  ///< Unix seconds at which the job's time is over; 0: never
-    /// Called where this worker begins to stop in order, by whatever asked for it: time to arm a watchdog. May be
-    /// empty.
+    double end_time = 0;  ///< Unix seconds at which the job's time limit ends; 0: there is none
+    /// Called when this worker begins to stop before its budget is used, for any reason. `stopping` can arm a watchdog.
+    /// May be empty.
     std::function<void()> stopping = {};
 };
 
@@ -41,28 +41,29 @@ struct WorkerOptions {
     std::uint64_t run = 0;
     std::uint64_t seed = 1;
     std::uint32_t restart = 0;
-    std::int32_t self = 0;               ///< worker
+    std::int32_t self = 0;               ///< index of this worker
     const IslandMap* islands = nullptr;  ///< outlives the worker
-    std::vector<EarlierStart> earlier;   ///< starts of the run
-    std::int32_t bred_before = 0;        ///< by this worker in the earlier starts
+    std::vector<EarlierStart> earlier;   ///< earlier starts of the run
+    std::int32_t bred_before = 0;        ///< individuals that this worker bred in earlier starts
     double hours_before = 0;             ///< wall time of the earlier starts
     double node_hours_before = 0;        ///< distinct nodes times wall time of the earlier starts
-    int nodes = 1;                       ///< distinct ones of this start
-    /// After starts that ended without a note: the unfinished resume one after the other, on worker 0, and nothing
-    /// else starts before they are through, so that the one which ends the process is known.
+    int nodes = 1;                       ///< distinct nodes of this start
+    /// True if earlier starts ended without a record of the cause. Worker 0 then resumes the unfinished individuals one
+    /// after another, and nothing else starts before they have ended. Resuming individuals one at a time identifies an
+    /// individual that crashes its process.
     bool one_at_a_time = false;
     Budget budget;
     std::optional<search::FinalChoice> final_choice;
     search::ExchangeOptions exchange;
-    std::size_t bred_from = 0;             ///< of an island's best the propagators of other islands look at so many
-    search::InitialDesign initial_design;  ///< a space without genes: whatever the propagator breeds
+    std::size_t bred_from = 0;             ///< how many of an island's best other islands' propagators read
+    search::InitialDesign initial_design;  ///< without genes: only the propagator breeds
     std::vector<std::uint32_t>
-        initial_points_left;  ///< of the initial design, at this start; initial_points_left() says them
-    search::Duplicates duplicates = search::Duplicates::breed;  ///< not looked at without genes
+        initial_points_left;  ///< initial points that are free at this start, from initial_points_left()
+    search::Duplicates duplicates = search::Duplicates::breed;  ///< ignored in a space without genes
     const search::OtherResults* other_results = nullptr;        ///< of other runs; outlives the worker; null: none
-    int retries = 0;                                            ///< of what failed
-    /// The run is given up after so many evaluations of this start without a result, as long as no start of the run has
-    /// one; nothing: never.
+    int retries = 0;                                            ///< per failed genome
+    /// The run is given up after this many evaluations of this start without a result, if no start of the run has a
+    /// result. Without a value, the run is never given up.
     std::optional<std::int64_t> give_up_after;
     double archive_seconds = 10;
     double training_seconds = 60;
@@ -70,49 +71,49 @@ struct WorkerOptions {
     std::string device;
     std::int32_t ranks = 1;
     std::int32_t threads = 1;
-    double timeout_seconds = 0;             ///< without a sign of life of another leader; 0: no leader is watched
+    double timeout_seconds = 0;             ///< for a sign of life of another leader; 0: no leader is watched
     std::vector<std::string> leader_names;  ///< by worker: "rank 4 on n2"
 };
 
-/// Hears what happens, on every leader. World rank 0 hears of every individual of the run.
+/// An observer of events. Every leader has one. World rank 0's observer receives every individual of the run.
 class Observer {
 public:
     virtual ~Observer() = default;
     virtual void finished(const search::Individual& individual, const search::Population& population) = 0;
-    virtual void tick(const search::Population& population) = 0;  ///< often; between the steps
-    virtual void said(const std::string& text) = 0;               ///< an event that a user wants to read
+    virtual void tick(const search::Population& population) = 0;  ///< called often, between the steps
+    virtual void said(const std::string& text) = 0;               ///< an event that users want to read
     virtual void warned(const std::string& text) = 0;
 };
 
-/// How a worker's life ended. `complete`: the budget is used. `stopped`: an orderly stop; unfinished trainings are
-/// saved. `urgent`: like it, but without waiting. `storage`: nothing can be written any more. `gave_up`:
-/// on world rank 0, an orderly stop because no evaluation gives a result.
+/// The reason why a worker ended. `complete`: the budget is used. `stopped`: an orderly stop; unfinished trainings are
+/// saved. `urgent`: like `stopped`, but without waiting for other leaders. `storage`: files cannot be written or read.
+/// `gave_up`: on world rank 0, an orderly stop because no evaluation gave a result.
 enum class ExitReason { complete, stopped, urgent, storage, gave_up };
 
-/// The asynchronous life of a worker, on its leader: receive, breed, advance, finish, exchange, stop. No thread, and
-/// nothing in it waits. `archive` is given on world rank 0 alone, which is the archivist.
+/// The main loop of a worker, on its leader: receive, breed, advance, finish, exchange, stop. The loop is asynchronous:
+/// it has no threads and never blocks. Only world rank 0, which is the archivist, passes an `archive`.
 class Worker {
 public:
     Worker(WorkerOptions options, search::Population population, search::Propagator& propagator, Evaluator& evaluator,
            Journal& journal, comm::Mailbox& mailbox, Archive* archive, Observer& observer, Hooks hooks);
 
-    /// One round of the loop. False once the life is over.
+    /// Runs one round of the loop. Returns false once the worker has ended.
     bool step();
-    /// When step() has something to do although no message comes and no evaluation ends, in steady seconds. The end of
-    /// the job's time is not looked at.
+    /// Returns the time in steady seconds at which step() next has work, if no message arrives and no evaluation ends.
+    /// Ignores the job's time limit.
     [[nodiscard]] double next_due() const;
-    /// step() until over; sleeps a millisecond if there was nothing to do.
+    /// Calls step() until the worker has ended. Sleeps for a millisecond after each step that had nothing to do.
     ExitReason run();
 
     [[nodiscard]] const search::Population& population() const noexcept { return population_; }
     [[nodiscard]] ExitReason exit_reason() const noexcept { return exit_reason_; }
 
 private:
-    /// searching: breeds and trains. waiting: has nothing left to train, other leaders have. closing: what was sent is
-    /// still to arrive.
+    /// searching: breeds and trains. waiting: has nothing left to train, but other leaders may. closing: waits for
+    /// messages that are still in transit. over: the worker has ended.
     enum class State { searching, waiting, closing, over };
 
-    // The life: worker.cpp.
+    // Main loop: worker.cpp.
     void live();
     void fill_slots();
     void start(search::Individual individual);
@@ -121,8 +122,8 @@ private:
     void exchange(const search::Individual& after);
     void leave();
 
-    // What it breeds, and evaluates once more: worker_breeding.cpp.
-    /// False if a result of another run was taken over in place of a start.
+    // Breeding and repeated evaluations: worker_breeding.cpp.
+    /// Starts the next individual. Returns false if the individual took over another run's result and was not started.
     bool start_next();
     bool start_bred();
     void start_repeat(search::Repeat repeat);
@@ -135,14 +136,14 @@ private:
     [[nodiscard]] bool is_duplicate_to_skip(const search::Individual& known) const;
     [[nodiscard]] std::pair<std::size_t, std::size_t> place_on_island() const;
 
-    // What it hears and says: worker_messages.cpp.
+    // Messages to and from other workers: worker_messages.cpp.
     void receive();
     void handle(const search::Record& record, int from);
     void handle_lease(const search::LeaseMessage& message);
     void answer_requests();
     void merge(const search::Record& record, int from);
-    /// Journals `record`, then tells `to` and the archivist, each once. False if it could not be written: it was not
-    /// sent of it.
+    /// Journals `record`, then sends it to the workers `to` and to the archivist, once to each. Returns false, and
+    /// sends nothing, if the journal cannot be written.
     bool publish(search::Record record, std::vector<std::int32_t> to);
     void make_recordable(search::Record& record);
     void event(const std::string& kind, const std::string& text);
@@ -159,7 +160,7 @@ private:
     [[nodiscard]] int workers() const noexcept { return options_.islands->workers(); }
     [[nodiscard]] int island() const { return options_.islands->island_of(options_.self); }
 
-    // Why it stops, and what it writes: worker_stopping.cpp.
+    // Stopping and saving: worker_stopping.cpp.
     void check_stop();
     [[nodiscard]] std::optional<std::string> used_budget() const;
     [[nodiscard]] bool gives_up() const;
@@ -186,30 +187,31 @@ private:
 
     State state_ = State::searching;
     ExitReason exit_reason_ = ExitReason::complete;
-    /// In training with nothing beside it in this worker, since it may be the one that ends the process.
+    /// The individual that trains alone in this worker, because it may have crashed an earlier process.
     std::optional<search::Id> alone_;
     bool did_something_ = false;
     bool is_saving_ = false;
     LeaseClient lease_client_;
     std::optional<Archivist> archivist_;         ///< world rank 0
-    std::deque<search::Individual> unfinished_;  ///< of an earlier start, dealt to this worker
+    std::deque<search::Individual> unfinished_;  ///< individuals of earlier starts that this worker must resume
     std::uint32_t sequence_ = 0;
     std::int32_t generation_ = 0;
     std::int64_t evaluations_ = 0;
-    double began_ = 0;       ///< steady
-    double busy_since_ = 0;  ///< steady; 0: idle
+    double began_ = 0;       ///< steady seconds
+    double busy_since_ = 0;  ///< steady seconds; 0: idle
     double busy_seconds_ = 0;
     double seconds_per_evaluation_ = 0;
     double archive_cost_ = 0;  ///< seconds
     double last_checkpoint_ = 0;
     double last_report_ = 0;
     Retries retries_;
-    /// World rank 0: evaluations that may still end without a result before the run is given up; nothing: it has one.
+    /// World rank 0 only: the number of evaluations that may still end without a result before the run is given up. No
+    /// value: the run has a result, or is never given up.
     std::optional<std::int64_t> failures_left_;
     search::KnownGenomes known_genomes_;
     bool looks_for_duplicates_;
-    bool tells_of_starts_;    ///< so that others of the island know what is in training, which it asks for itself
-    int known_in_a_row_ = 0;  ///< genomes that were bred since the last one that was not
+    bool tells_of_starts_;    ///< tells the island's leaders, which skip genomes that are in training
+    int known_in_a_row_ = 0;  ///< bred genomes in a row that were known already
     Liveness liveness_;
 };
 
