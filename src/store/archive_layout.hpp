@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-/// What the archive's writer and reader agree on beside the columns' names.
+/// The layout that the archive's writer and reader share, except for the column names.
 namespace finch::store {
 
 inline constexpr const char* archive_format = "finch population";

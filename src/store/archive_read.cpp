@@ -18,7 +18,7 @@ namespace {
 
 using search::Individual;
 
-// What an Id has room for.
+// The largest numbers of restarts and workers that an Id can store.
 constexpr std::int64_t most_restarts = 1 << 12;
 constexpr std::int64_t most_workers = 1 << 20;
 
@@ -55,7 +55,7 @@ search::Space read_space(hid_t file) {
     return space;
 }
 
-/// The genes of a block of rows.
+/// Reads the genes of a block of rows into `individuals`.
 void read_genes(const hdf5::TableReader& block, const search::Space& space, std::span<Individual> individuals) {
     for (Individual& individual : individuals) {
         individual.genome.resize(space.size());
@@ -85,12 +85,12 @@ std::vector<Individual> read_individuals(hid_t file, std::int64_t version, const
         hdf5::read_columns<Individual>(
             block, [&](std::size_t row) -> Individual& { return some[row]; }, version);
         read_genes(block, space, some);
-        all.reserve(block.all_rows());  // once the first block has shown that there are such rows
+        all.reserve(block.all_rows());  // once the first block has shown that the rows exist
     });
     return all;
 }
 
-/// Adds what stands in other tables: problems and, where they are wanted, learning curves and metrics.
+/// Adds data from other tables: problems and, if wanted, learning curves and metrics.
 void read_details(hid_t file, std::int64_t version, std::vector<Individual>& individuals, Curves wanted) {
     std::unordered_map<std::uint64_t, Individual*> by_id;
     for (Individual& individual : individuals) {
@@ -111,7 +111,7 @@ void read_details(hid_t file, std::int64_t version, std::vector<Individual>& ind
     }
     const auto read_lines = [&]<class Line>(const char* name, std::vector<Line> Individual::*lines) {
         if (wanted == Curves::leave) {
-            static_cast<void>(hdf5::LargeTable(file, name, "individual"));  // the next archive copies what it holds
+            static_cast<void>(hdf5::LargeTable(file, name, "individual"));  // the next archive copies this table
             return;
         }
         const hdf5::TableReader table(file, name);
@@ -146,7 +146,7 @@ void read_workers(hid_t file, std::int64_t version, ArchiveFacts& facts) {
     }
 }
 
-/// An attribute whose value must be in [low, high].
+/// Reads an integer attribute. Throws FileError unless the attribute's value is in [low, high].
 std::int64_t read_count(hid_t file, const char* name, std::int64_t low, std::int64_t high) {
     const std::int64_t value = hdf5::read_int_attribute(file, name);
     if (value < low || value > high) {

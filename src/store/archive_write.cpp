@@ -17,7 +17,7 @@ namespace {
 using search::Individual;
 using Individuals = std::vector<const Individual*>;
 
-/// HDF5 keeps a table's type in an object header of at most 64 KiB, with some other things.
+/// HDF5 keeps a table's type in an object header of at most 64 KiB, together with other data.
 constexpr std::size_t most_type_bytes = 64000;
 
 std::int64_t whole(double value, const Individual& individual) {
@@ -28,7 +28,8 @@ std::int64_t whole(double value, const Individual& individual) {
     return static_cast<std::int64_t>(value);
 }
 
-/// One column per gene. A choice whose words HDF5 cannot number is refused by the configuration.
+/// Adds one column per gene. The configuration has already refused choices with words that an HDF5 enum does not
+/// accept.
 void add_genes(hdf5::TableWriter& table, const search::Space& space, const Individuals& all) {
     for (std::size_t i = 0; i < space.size(); ++i) {
         const search::Gene& gene = space.genes[i];
@@ -44,7 +45,7 @@ void add_genes(hdf5::TableWriter& table, const search::Space& space, const Indiv
     }
 }
 
-/// The table of `all`; `all` outlives the table.
+/// Returns the table of the individuals `all`, a vector that must outlive the table.
 hdf5::TableWriter table_of(const search::Space& space, const Individuals& all) {
     hdf5::TableWriter table(all.size());
     table.column("restart", [&all](std::size_t row) { return all[row]->id.restart(); });
@@ -71,7 +72,8 @@ void write_individuals(hid_t file, const search::Space& space, const Individuals
     table_of(space, all).write(file, "individuals");
 }
 
-/// Why an individual failed: only those that did, as these texts may be long.
+/// Writes the table /problems with the reasons of failures. Only individuals with a problem have a row, since the texts
+/// may be long.
 void write_problems(hid_t file, const Individuals& all) {
     Individuals some;
     std::copy_if(all.begin(), all.end(), std::back_inserter(some),
@@ -82,8 +84,8 @@ void write_problems(hid_t file, const Individuals& all) {
     table.write(file, "problems");
 }
 
-/// The earlier archive at `path`, where individuals have curves that stand nowhere else; nothing if there is none of
-/// this run.
+/// Opens the earlier archive at `path`, or its predecessor, if individuals have curves that are not in memory. Returns
+/// nothing if all curves are in memory, or if no earlier archive belongs to this run.
 std::optional<hdf5::Hid> open_earlier(const std::filesystem::path& path, std::uint64_t run, const Individuals& all) {
     const bool is_wanted = std::any_of(all.begin(), all.end(), [](const Individual* individual) {
         return individual->curve.empty() && individual->epochs > 0;
@@ -104,7 +106,7 @@ std::optional<hdf5::Hid> open_earlier(const std::filesystem::path& path, std::ui
     return std::nullopt;
 }
 
-/// The rows of an earlier table that belong to individuals whose curve is not in memory.
+/// Returns the rows of an earlier table that belong to individuals without a curve in memory.
 std::vector<hdf5::RowRange> rows_to_keep(const hdf5::LargeTable& lines, const search::Population& population) {
     std::vector<hdf5::RowRange> kept;
     std::size_t row = 0;
@@ -128,8 +130,8 @@ std::vector<hdf5::RowRange> rows_to_keep(const hdf5::LargeTable& lines, const se
     return kept;
 }
 
-/// A table of what individuals have of each epoch, behind what the earlier archive has of those that have it there
-/// alone.
+/// Writes a table of per-epoch data of the individuals. Rows of individuals without a curve in memory are copied from
+/// the earlier archive and come first.
 template <class Line>
 void write_lines(hid_t file, const std::string& name, const search::Population& population, const Individuals& all,
                  std::vector<Line> Individual::*lines, hid_t earlier) {
@@ -187,7 +189,8 @@ void write_rows(hid_t file, const char* name, const std::vector<Row>& rows) {
     table.write(file, name);
 }
 
-/// A gene's bounds as doubles and as whole numbers: each kind needs its own to come back to the last bit.
+/// A gene's bounds as doubles and as whole numbers. Real genes are restored exactly from doubles, int genes from whole
+/// numbers.
 struct Bounds {
     double low = 0;
     double high = 0;

@@ -9,17 +9,17 @@
 
 namespace finch::store {
 
-/// Version of the run directory's HDF5 files: that of an individual's bytes, which they all hold.
+/// The version of the run directory's HDF5 files: the version of an individual's bytes, which all these files contain.
 inline constexpr std::int64_t file_version = search::individual_version;
 
-/// `name` says what kind of file it is, such as "finch population".
+/// Writes the attributes format, version and program_version. `name` is the kind of file, such as "finch population".
 inline void write_format(hid_t file, const std::string& name) {
     hdf5::write_attribute(file, "format", name);
     hdf5::write_attribute(file, "version", file_version);
     hdf5::write_attribute(file, "program_version", program_version());
 }
 
-/// The version that the file was written with, for its readers. FileError for another kind of file or a newer version.
+/// Returns the version in which the file was written. Throws FileError for another kind of file or a newer version.
 inline std::int64_t read_version(hid_t file, const std::string& name) {
     const std::string format = hdf5::read_text_attribute(file, "format");
     if (format != name) {

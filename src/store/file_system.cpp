@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// By the numbers of statfs(2) and of the file systems' own headers.
+/// Returns the name of the file system with the number `type`. The numbers are from statfs(2) and from the file
+/// systems' own headers.
 std::string name_of(std::uint32_t type) {
     static const std::vector<std::pair<std::uint32_t, const char*>> known{
         {0xEF53, "ext"},          {0x58465342, "XFS"},   {0x9123683E, "Btrfs"},  {0x01021994, "tmpfs"},
@@ -36,7 +37,7 @@ std::string name_of(std::uint32_t type) {
     return fmt::format("0x{:x}", type);
 }
 
-/// A file that is gone again with this object, its second name too.
+/// A temporary file. The destructor removes the file and its second name.
 class Probe {
 public:
     explicit Probe(const fs::path& folder) : path_(folder / fmt::format(".finch-probe-{}", ::getpid())) {

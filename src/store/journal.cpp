@@ -19,7 +19,7 @@ namespace {
 constexpr double sync_seconds = 1;
 constexpr std::uint64_t worthwhile_bytes = std::uint64_t{1} << 20;
 
-/// Whether a file holds anything but whole records of `run`.
+/// True if a file contains anything except whole records of `run`.
 bool has_foreign_parts(const std::filesystem::path& path, std::uint64_t run) {
     std::vector<std::string> unreadable;
     const Bytes bytes = read_bytes(path, unreadable);
@@ -36,7 +36,7 @@ Journal::Journal(std::filesystem::path path, std::uint64_t run) : path_(std::mov
     if (std::filesystem::is_symlink(path_, none) || (is_there(path_) && has_foreign_parts(path_, run))) {
         set_aside(path_);
     }
-    // A new file: what another job still writes into the old one does no harm.
+    // A new file is made: if another job still writes to the old file, that does no harm.
     if (::unlink(path_.c_str()) != 0 && errno != ENOENT) {
         throw_storage("cannot begin anew " + path_.string());
     }
@@ -66,7 +66,7 @@ void Journal::write(const Bytes& record) {
     is_torn_ = true;
     if (!write_all(file_.get(), record)) {
         const int code = errno;
-        // Should this fail too, it is done before the next record, and by readers.
+        // If ftruncate fails too, it is repeated before the next record. Readers also ignore an incomplete record.
         is_torn_ = ::ftruncate(file_.get(), static_cast<off_t>(file_bytes_)) != 0;
         errno = code;
         throw_storage("cannot write " + path_.string());
@@ -78,8 +78,8 @@ void Journal::write(const Bytes& record) {
     is_dirty_ = true;
 }
 
-/// A job that takes the run over begins the journals anew. World rank 0 alone looks after the run's lock, and may
-/// notice late.
+/// Throws StorageError if the journal's name now belongs to another file. A job that takes over the run replaces all
+/// journals. Only world rank 0 checks the run's lock, and it may notice the other job late.
 void Journal::check_name() const {
     struct stat about {};
     if (::fstat(file_.get(), &about) != 0) {
@@ -107,7 +107,7 @@ void Journal::sync(bool now) {
         check_name();
     }
     if (!file_ || retry([&] { return ::fdatasync(file_.get()); }) != 0) {
-        // What could not be synced may be gone from the file though it was written: all of it, once more.
+        // Unsynced records may be lost from the file although write(2) succeeded. rewrite() writes all records again.
         rewrite();
     }
     is_dirty_ = false;
@@ -133,8 +133,8 @@ void Journal::forget(std::uint64_t records) {
     }
 }
 
-/// The file anew, of what is kept, and synced. It is open again whatever happens: after a failure the name may stand
-/// for the old file or for the new one.
+/// Writes the kept records into a new file and syncs it. The journal is open afterwards, even after a failure. After a
+/// failure, the journal's name may belong to the old or to the new file.
 void Journal::rewrite() {
     Bytes tail;
     tail.reserve(kept_bytes_);

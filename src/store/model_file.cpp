@@ -8,7 +8,7 @@ namespace finch::store {
 namespace {
 
 constexpr const char* format_name = "finch model";
-/// Where the individual itself stands: no array's name may begin so.
+/// The HDF5 group that contains the individual. Names of other arrays must not begin with this group's name.
 constexpr const char* own_group = "finch/";
 constexpr const char* record_name = "finch/individual";
 constexpr const char* genome_name = "finch/genome";
@@ -18,7 +18,7 @@ bool is_own(const NamedArray& array) {
     return array.name.starts_with(own_group);
 }
 
-/// For people and for Python: the columns of /individuals.
+/// Writes the columns of /individuals as attributes of the file, for users and for Python.
 void describe(hid_t file, const search::Individual& individual) {
     for_each_column<search::Individual>([&](const Column& column, const auto& get) {
         const auto& value = get(individual);
@@ -37,7 +37,7 @@ void describe(hid_t file, const search::Individual& individual) {
     });
 }
 
-/// The individual as a record's bytes, so that it comes back to the last bit.
+/// Returns the individual in the byte format of records, which restores it exactly.
 NamedArray array_of(const search::Individual& individual) {
     Bytes bytes;
     write_individual(individual, true, bytes);
@@ -120,7 +120,7 @@ std::string why_foreign(const ModelFile& model, std::uint64_t run, const search:
 void remove_model(const std::filesystem::path& path) {
     const std::filesystem::path previous = path.string() + previous_suffix;
     std::error_code problem;
-    // The file itself goes last: where this is interrupted, what is left is found by its name.
+    // The file itself is removed last: if this function is interrupted, its name leads to the remaining files.
     for (const auto& name : {unfinished_name(previous), previous, unfinished_name(path), path}) {
         std::filesystem::remove(name, problem);
         if (problem) {

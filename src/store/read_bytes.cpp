@@ -8,7 +8,8 @@
 namespace finch::store {
 namespace {
 
-/// A million evaluations of one worker without an archive: a file that says more holds something else.
+/// A worker's journal stays below this size for a million evaluations without an archive. A larger file is not a
+/// journal.
 constexpr std::size_t most_bytes = std::size_t{1} << 30;
 constexpr std::size_t step_bytes = std::size_t{1} << 20;
 

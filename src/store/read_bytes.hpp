@@ -8,8 +8,8 @@
 
 namespace finch::store {
 
-/// What a file holds, of its first GiB; where there is more, or where it is no file at all, a line in `problems`.
-/// Throws StorageError if it cannot be read.
+/// Reads the first GiB of a file. Adds a message to `problems` if the file is longer, or if it is not a regular file.
+/// Throws StorageError if the file cannot be read.
 [[nodiscard]] Bytes read_bytes(const std::filesystem::path& path, std::vector<std::string>& problems);
 
 }  // namespace finch::store

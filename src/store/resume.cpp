@@ -21,8 +21,8 @@ struct JournalFile {
     Bytes bytes;
 };
 
-/// Every worker's, of this layout and of earlier ones, by name. If one cannot be read, a start that would empty it
-/// stops.
+/// Reads all journals in `folder`, in the order of their names, including journals of earlier directory layouts. If a
+/// journal cannot be read, a resuming start fails, since it would otherwise empty that journal.
 std::vector<JournalFile> read_journals(const fs::path& folder, OnDamage on_damage, std::vector<std::string>& problems) {
     std::vector<JournalFile> journals;
     for (const fs::path& path : list_folder(folder)) {
@@ -50,7 +50,8 @@ bool concerns_population(const search::Record& record) {
     return is_one_of<search::Started, search::Result, search::Move, search::Copy>(record);
 }
 
-/// Sorts what journals say into what a Population merges and what the run's facts take in, each fact once.
+/// Distributes the records of journals: some go to a Population, others to the run's facts. An event that is recorded
+/// several times is added only once.
 class JournalMerge {
 public:
     explicit JournalMerge(Recovered& recovered) : recovered_(recovered) {
@@ -60,7 +61,7 @@ public:
         }
     }
 
-    /// Leaves out what cannot be true, and names it.
+    /// Removes individuals with impossible values, and reports them in `problems`.
     void check_individuals(const std::string& source) {
         std::erase_if(recovered_.individuals, [&](search::Individual& individual) {
             search::mark_bad_loss(individual);
@@ -72,7 +73,7 @@ public:
         });
     }
 
-    /// `source` names the file that `record` is from. What cannot be true is named and left out.
+    /// Takes one record from the file `source`. If the record has impossible values, reports it and leaves it out.
     void take(search::Record record, const std::string& source) {
         if (search::Individual* const individual = search::individual_of(record)) {
             search::mark_bad_loss(*individual);
@@ -96,7 +97,7 @@ public:
     }
 
 private:
-    /// What cannot be true of a record; its bytes are as they were written.
+    /// Returns the reason why a record is impossible although its bytes are intact.
     [[nodiscard]] std::optional<std::string> problem_of(const search::Record& record) const {
         if (const auto* event = std::get_if<search::Event>(&record)) {
             return std::isfinite(event->time) ? std::nullopt : std::optional<std::string>("an event without a time");
@@ -128,7 +129,8 @@ private:
     std::set<EventKey> known_events_;
 };
 
-/// Where an individual is nowhere its places have nothing to say.
+/// Merges homes and memberships into the population. Ignores entries of individuals that the population does not
+/// contain.
 void merge_places(const Recovered& recovered, search::Population& population) {
     for (const auto& [id, home] : recovered.homes) {
         if (population.find(id) != nullptr && home.island >= 0 && home.writer >= 0) {
@@ -142,7 +144,7 @@ void merge_places(const Recovered& recovered, search::Population& population) {
     }
 }
 
-/// An archive that was removed from what belongs to it: a new run would overwrite results.
+/// Throws ConfigError if the archive is missing but other files of the run exist: a new run would overwrite results.
 void refuse_without_archive(const RunDirectory& directory) {
     const std::string archive = directory.archive().string();
     std::error_code none;
@@ -207,7 +209,8 @@ void Recovered::move_into(search::Population& population) {
 }
 
 std::optional<Recovered> recover(const RunDirectory& directory, OnDamage on_damage, Curves curves) {
-    // The journals first: a running run empties them only after what they held is in the archive.
+    // The journals are read before the archive: a running process empties them only after it has archived their
+    // records.
     Recovered recovered;
     std::vector<JournalFile> journals;
     for (const fs::path& folder : directory.state_folders()) {

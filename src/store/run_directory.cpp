@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A parallel file system serves one folder from one server.
+/// A parallel file system serves each folder from a single server.
 constexpr int workers_per_folder = 256;
 constexpr std::string_view training_prefix = "training-";
 constexpr std::string_view weights_prefix = "weights-";
@@ -39,7 +39,7 @@ void make_folder(const fs::path& folder) {
     }
 }
 
-/// Writes and removes a file in `folder`: permissions alone do not tell of a full disk or a read-only mount.
+/// Writes and removes a file in `folder`: permissions alone do not show a full disk or a read-only mount.
 void prove_writable(const fs::path& folder) {
     const fs::path probe = folder / fmt::format(".probe-{}", ::getpid());
     const FileDescriptor file = make_file(probe);
@@ -52,7 +52,7 @@ void prove_writable(const fs::path& folder) {
     }
 }
 
-/// The id in "PREFIX0.3.17.h5".
+/// Returns the id in a file name such as "PREFIX0.3.17.h5".
 std::optional<search::Id> id_behind(std::string_view prefix, const fs::path& path) {
     const std::string stem = path.stem().string();
     if (path.extension() != ".h5" || !stem.starts_with(prefix)) {
@@ -169,7 +169,7 @@ fs::path RunDirectory::move_aside() const {
     std::error_code failure;
     fs::rename(plain, name(), failure);
     if (is_link && !failure) {
-        fs::create_directory(plain, failure);  // the link leads there
+        fs::create_directory(plain, failure);  // the target of the link
     }
     if (failure) {
         throw ConfigError(

@@ -1,4 +1,4 @@
-// One writer per run directory: an fcntl lock, and a sign of life, since such locks may hold on one node only.
+// One writer per run directory: an fcntl lock, and a heartbeat, since fcntl locks may work within one node only.
 #include "finch/base/clock.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
@@ -23,21 +23,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double most_silence_seconds = 60;  // of a holder elsewhere, while it is watched
-constexpr double watched_seconds = 20;       // of a lock that is looked at only: two beats
+constexpr double most_silence_seconds = 60;  // of a holder on another machine, while it is watched
+constexpr double watched_seconds = 20;       // of a lock that is only checked: two heartbeats
 constexpr double patience_seconds = 180;     // a file server keeps a dead client's locks for 90 s
-constexpr double ending_seconds = 5;         // a process of this host may be about to end: its peer has died
+constexpr double ending_seconds = 5;         // a process of this host may be about to end, since its peer died
 constexpr double look_seconds = 1;
 constexpr double quiet_seconds = 0.2;
 
-/// What the lock's file says.
+/// The contents of the lock file.
 struct Holder {
     std::string job;
     std::string host;
-    std::string machine;  ///< this_machine() of its process; empty in locks of earlier programs
+    std::string machine;  ///< this_machine() of its process; empty in locks of earlier versions
     pid_t process = 0;
-    std::string token;  ///< of one holding of the lock
-    /// When the file changed. Compared only with a later value of its own, since clocks may differ.
+    std::string token;  ///< differs each time the lock is taken
+    /// The file's modification time. This time is compared only with later modification times of the same file, since
+    /// clocks may differ.
     timespec changed{};
     bool has_kernel_lock = false;
 
@@ -47,7 +48,7 @@ struct Holder {
     }
 };
 
-/// The kernel's boot id and the namespace of process ids: several hosts may have one name.
+/// Identifies this machine by the kernel's boot id and the PID namespace: several hosts may have the same name.
 std::string this_machine() {
     std::ifstream in("/proc/sys/kernel/random/boot_id");
     std::string boot;
@@ -69,7 +70,7 @@ std::string text_of(const Holder& holder) {
                        holder.token);
 }
 
-/// Nothing if the file cannot be read, with the reason in errno.
+/// Reads the lock file. Returns nothing if reading fails, with the reason in errno.
 std::optional<Holder> read_holder(const fs::path& path) {
     std::string problem;
     const FileDescriptor file = open_regular(path, O_RDONLY | O_NOFOLLOW, problem);
@@ -108,8 +109,8 @@ std::string name_of(const Holder& holder) {
                        holder.process, holder.host.empty() ? "an unknown host" : holder.host);
 }
 
-/// Tries `command` (F_OFD_SETLK or F_OFD_GETLK) for the whole file. An open file description's lock belongs to nothing
-/// else, so that another look at the file in this process does not end it. Errors in errno.
+/// Calls fcntl for the whole file with `command` (F_OFD_SETLK or F_OFD_GETLK). An OFD lock belongs to this open file
+/// description: if this process opens and closes the file elsewhere, the lock stays. Errors are in errno.
 bool lock_call(int file, int command, short type, struct flock& lock) {
     lock = {};
     lock.l_type = type;
@@ -121,12 +122,12 @@ bool has_no_locks(int code) {
     return code == ENOLCK || code == ENOTSUP || code == EOPNOTSUPP || code == ENOSYS || code == EINVAL;
 }
 
-/// Whether a process of this host has ended and only waits for its parent to hear of it.
+/// True if a process of this host is a zombie: it has ended, but its parent has not waited for it.
 bool is_zombie(pid_t process) {
     std::ifstream in(fmt::format("/proc/{}/stat", process));
     std::string line;
     std::getline(in, line);
-    const std::size_t end = line.rfind(") ");  // of the program's name, which may hold anything
+    const std::size_t end = line.rfind(") ");  // end of the program's name, which may contain anything
     return end != std::string::npos && end + 2 < line.size() && line[end + 2] == 'Z';
 }
 
@@ -138,7 +139,7 @@ bool lives_here(const Holder& holder, const Holder& me) {
     return is_here(holder, me) && (::kill(holder.process, 0) == 0 || errno == EPERM) && !is_zombie(holder.process);
 }
 
-/// Whether `path` names the open `file` still: another start may have put its own there.
+/// True if `path` still names the open `file`: another start may have replaced the file.
 bool is_named(int file, const fs::path& path) {
     struct stat open {};
     struct stat named {};
@@ -146,11 +147,12 @@ bool is_named(int file, const fs::path& path) {
            open.st_ino == named.st_ino;
 }
 
-/// Of a lock that the kernel does not keep: whether its holder is alive nevertheless, as far as one look tells.
+/// The state of a holder without a kernel lock, as far as a single check can tell.
 enum class Life { none, here, maybe_elsewhere };
 
-/// `is_free`: the kernel knows of no lock. If the holder had one on this machine, a process with its number is another:
-/// of a container's next start, say, or the one that holds what this is a copy of.
+/// Returns whether the holder of a lock is alive. `is_free` means that no process has an fcntl lock on the file. If the
+/// file is free, but the holder had an fcntl lock on this machine, a process with its PID is a different process. For
+/// example, a container was restarted, or this directory is a copy of a running run's directory.
 Life life_of(const Holder& holder, const Holder& me, bool is_free) {
     const bool has_ended = is_free && holder.has_kernel_lock && !holder.machine.empty() && is_here(holder, me);
     return holder.token.empty() || has_ended ? Life::none
@@ -199,7 +201,8 @@ public:
         }
         next_beat_ = steady_seconds() + options_.beat_seconds;
     }
-    /// Emptied, not removed: should the name be another's by now, nothing happens to it.
+    /// Empties the lock file instead of removing it. If another process has replaced the file, its new file does not
+    /// change.
     ~Implementation() { static_cast<void>(::ftruncate(file_.get(), 0)); }
     Implementation(const Implementation&) = delete;
     Implementation& operator=(const Implementation&) = delete;
@@ -244,14 +247,14 @@ private:
         return file;
     }
 
-    /// Takes the lock, or says who has it.
+    /// Takes the lock, or returns its holder if another process has it.
     std::optional<Holder> holder_or_take() {
         const FileDescriptor old = open_lock();
         struct flock lock {};
         const bool is_asked = options_.kind == LockKind::automatic;
         const bool is_granted = is_asked && lock_call(old.get(), F_OFD_SETLK, F_WRLCK, lock);
         const bool is_held = is_asked && !is_granted && !has_no_locks(errno);
-        // By name: the last owner of the lock may have put another file there.
+        // The lock file is read by name: the last owner of the lock may have put another file there.
         const Holder holder = read_holder(path_).value_or(Holder{});
         if (!seen_ || !holder.is_as(*seen_)) {
             gave_sign_ = seen_.has_value();
@@ -265,19 +268,19 @@ private:
         return is_free ? take() : std::optional(holder);
     }
 
-    /// How long its end is waited for.
+    /// Returns the time in seconds to wait for the holder to end.
     [[nodiscard]] double patience_for(const Holder& holder) const {
         return lives_here(holder, me_) ? ending_seconds : is_watched_ || is_of_this_job(holder) ? patience_seconds : 0;
     }
 
-    /// Puts a file of our own in the lock's place. The last of several that do so at the same moment wins; the others
-    /// find another's token a moment later, and return its owner.
+    /// Replaces the lock file by a file of this process. If several processes do this at the same time, the last one
+    /// wins. The other processes then read the winner's token and return the winner as the holder.
     std::optional<Holder> take() {
         me_.token = new_token();
         const fs::path beside = path_.string() + "." + me_.token;
         FileDescriptor file = make_file(beside);
         struct flock lock {};
-        // Some file systems have none.
+        // Some file systems have no fcntl locks.
         me_.has_kernel_lock =
             file && options_.kind == LockKind::automatic && lock_call(file.get(), F_OFD_SETLK, F_WRLCK, lock);
         const std::string text = text_of(me_);
@@ -291,7 +294,7 @@ private:
         }
         file_ = std::move(file);
         pause(quiet_seconds);
-        is_watched_ = false;  // should it be another's by now, that one lives
+        is_watched_ = false;  // another process that has replaced it is alive
         const Holder now = read_holder(path_).value_or(Holder{});
         return now.token == me_.token ? std::nullopt : std::optional(now);
     }
@@ -301,10 +304,10 @@ private:
     LockOptions options_;
     FileDescriptor file_;
     double next_beat_ = 0;
-    std::optional<Holder> seen_;  ///< at the last look, while the lock is waited for
-    double silence_ = 0;          ///< seconds for which it has stayed the same
+    std::optional<Holder> seen_;  ///< at the last check, while waiting for the lock
+    double silence_ = 0;          ///< seconds without a change of `seen_`
     bool gave_sign_ = false;      ///< it has changed while it was watched
-    bool is_watched_ = false;     ///< its holder is elsewhere, so only watching shows whether it lives
+    bool is_watched_ = false;     ///< its holder is on another machine: only watching shows if it is alive
 };
 
 RunLock::RunLock(const RunDirectory& directory, const std::string& job_id, LockOptions options)

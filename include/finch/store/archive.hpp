@@ -14,7 +14,7 @@
 
 namespace finch::store {
 
-/// One start of the run.
+/// One start of a run.
 struct Start {
     std::uint32_t restart = 0;
     std::int32_t workers = 0;
@@ -51,7 +51,7 @@ constexpr auto fields_of(const Start*) {
 }
 static_assert(lists_every_member<Start>);
 
-/// Another run whose results individuals have.
+/// Another run that supplied results for individuals of this run.
 struct ReusedRun {
     std::uint64_t run = 0;
     std::string directory;
@@ -66,25 +66,25 @@ constexpr auto fields_of(const ReusedRun*) {
 }
 static_assert(lists_every_member<ReusedRun>);
 
-/// Contents of /memberships, /workers and /events, and the run's own facts.
+/// The properties of a run, and the contents of /starts, /events, /reused_runs and /workers.
 struct ArchiveFacts {
     std::uint64_t run = 0;  ///< random number of the run, in every record
     std::uint64_t seed = 0;
     std::uint32_t restarts = 0;  ///< number of this start: 0 is the first
     std::string config;          ///< the effective configuration's text
     std::string data_fingerprint;
-    std::string program_version;  ///< of the program that wrote the archive; write_archive() writes its own
+    std::string program_version;  ///< version of the program that wrote the archive; write_archive() writes its own
     int workers = 1;
     int islands = 1;
     RunState state = RunState::running;
     std::int64_t budget_evaluations = -1;  ///< −1: none
     std::int64_t budget_epochs = -1;       ///< −1: none
-    std::vector<Start> starts;             ///< in their order; the last is this one
+    std::vector<Start> starts;             ///< in their order; the last one is the present start
     std::vector<search::Event> events;
     std::vector<ReusedRun> reused_runs;                                              ///< of different numbers
     std::map<std::pair<std::uint32_t, std::int32_t>, search::WorkerReport> reports;  ///< by (restart, worker)
 
-    /// The latest report of a worker in one start counts.
+    /// Stores a worker's report unless a later report of the same worker and start is known.
     void merge(const search::WorkerReport& report) {
         search::WorkerReport& known = reports[{report.restart, report.worker}];
         if (report.time >= known.time) {
@@ -93,18 +93,20 @@ struct ArchiveFacts {
     }
 };
 
-/// Whether learning curves are read into memory. They can be many times what the individuals take.
+/// Treatment of learning curves: read into memory, or left in the file. Learning curves can need much more memory than
+/// the individuals.
 enum class Curves { read, leave };
 
-/// Writes population.h5 (docs/files.md) in one atomic step: /individuals with the genes as typed columns (an
-/// enum for a choice), /curves, /problems, /memberships, /homes, /workers, /events, /reused_runs, /space, /choices,
-/// /config. Throws ApiError, StorageError among them; ConfigError if a row of so many genes and words is more than
-/// HDF5 holds. An individual without a curve in memory keeps the one that the archive which is replaced, or else its
-/// predecessor, holds. The file is never in memory as a whole. What `before_replacing` throws leaves the old archive.
+/// Writes population.h5 (docs/files.md) in one atomic step: /individuals with the genes as typed columns (an enum for a
+/// choice), /curves, /metrics, /problems, /memberships, /homes, /workers, /starts, /events, /reused_runs, /space,
+/// /choices, /config. If an individual has no curve in memory, copies its curve from the archive that is replaced, or
+/// from that archive's predecessor. The new file is never completely in memory. Throws ApiError or its subclass
+/// StorageError if writing fails. Throws ConfigError if the names of genes and choices exceed HDF5's limit for a
+/// table's type. If `before_replacing` throws, the old archive stays.
 void write_archive(const std::filesystem::path& path, const search::Space& space, const search::Population& population,
                    const ArchiveFacts& facts, const std::function<void()>& before_replacing = {});
 
-/// Throws write_archive's ConfigError before anything is written.
+/// Throws the ConfigError of write_archive() if the names of genes and choices are too long. Writes no file.
 void check_archivable(const search::Space& space);
 
 struct Archive {
@@ -115,8 +117,9 @@ struct Archive {
     std::vector<std::pair<search::Id, std::int32_t>> memberships;
 };
 
-/// Reads it back to equal values. Takes the predecessor where the file is damaged, and says so in `problems`; nothing
-/// where there is no archive. Throws FileError if there was one, but neither it nor its predecessor can be read.
+/// Reads an archive. All values are exactly those that were written. If the file is damaged, reads its predecessor and
+/// adds a message to `problems`. Returns nothing if there is no archive. Throws FileError if there was an archive, but
+/// neither it nor its predecessor can be read.
 [[nodiscard]] std::optional<Archive> read_archive(const std::filesystem::path& path, std::vector<std::string>& problems,
                                                   OnDamage on_damage, Curves curves = Curves::read);
 

@@ -9,27 +9,27 @@
 
 namespace finch::store {
 
-/// One leader's records since the last archive, appended with write(2) before anybody hears of them, so that no kill of
-/// processes loses one.
+/// The records of one leader since the last archive. Each record is appended with write(2) before other processes
+/// receive it, so killing processes loses no record.
 class Journal {
 public:
-    /// Begins anew (a resumed run has merged the old content into a synced archive before). An old file with anything
-    /// in it that is no record of `run`, and whatever else has the name, is set aside as `path.damaged` first. Throws
-    /// StorageError.
+    /// Starts an empty journal: a resumed run has already merged the old records into a synced archive. Renames an
+    /// existing file to `path.damaged` if it contains anything except records of `run`, or if it is not a regular file.
+    /// Throws StorageError.
     Journal(std::filesystem::path path, std::uint64_t run);
 
-    /// Appends. Throws StorageError if it cannot be written in full; then the file still ends with its last whole
-    /// record.
+    /// Appends a record. Throws StorageError if the record cannot be written completely. After a failure, the file
+    /// still ends with its last complete record.
     void write(const Bytes& record);
-    /// fdatasync where something was written since the last, and no sooner than a second after it unless `now`. Where
-    /// that fails the file is written anew; throws StorageError if that fails too, and where another job has begun
-    /// the journal anew.
+    /// Calls fdatasync if a record was written since the last call, but at most once a second unless `now` is true. If
+    /// fdatasync fails, rewrites the file. Throws StorageError if the rewrite fails too, or if another job has replaced
+    /// this journal.
     void sync(bool now);
-    /// The first `records` that were ever written here are in a synced archive: the file is replaced by what follows
-    /// them. Cheap where little would be won: it may leave them. Throws nothing: where the new file cannot be written,
-    /// the old one does no harm.
+    /// Drops the first `records` records that this journal ever had, because a synced archive contains them. Rewrites
+    /// the file with the remaining records, unless this would save little space. Throws nothing: if the new file cannot
+    /// be written, the old file is still valid.
     void forget(std::uint64_t records);
-    /// Written since the beginning.
+    /// Returns the number of records written since the journal was started.
     [[nodiscard]] std::uint64_t written() const noexcept { return forgotten_ + kept_.size(); }
 
 private:
@@ -40,14 +40,14 @@ private:
 
     std::filesystem::path path_;
     FileDescriptor file_;
-    std::deque<Bytes> kept_;  ///< what the file holds, or the part of it that no archive has
+    std::deque<Bytes> kept_;  ///< the records of the file, or only those that no archive has
     std::uint64_t forgotten_ = 0;
     std::uint64_t file_bytes_ = 0;
     std::uint64_t kept_bytes_ = 0;
     double last_sync_ = 0;
     bool is_dirty_ = false;
-    bool counts_names_ = false;  ///< the file system says how many names the file has
-    bool is_torn_ = false;       ///< behind file_bytes_ there is the beginning of a record
+    bool counts_names_ = false;  ///< the file system reports the file's link count
+    bool is_torn_ = false;       ///< an incomplete record follows at file_bytes_
 };
 
 }  // namespace finch::store

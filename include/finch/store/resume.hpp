@@ -10,40 +10,41 @@
 
 namespace finch::store {
 
-/// Everything that a run directory knows: population.h5 and all journals, merged.
+/// All data of a run directory: population.h5 and all journals, merged.
 struct Recovered {
-    ArchiveFacts facts;  ///< of the archive, events and reports of the journals added
+    ArchiveFacts facts;  ///< of the archive, with events and reports of the journals
     search::Space space;
     std::vector<search::Individual> individuals;  ///< of the archive
     std::vector<search::Record> records;          ///< of the journals: Started, Result, Move, Copy
     std::vector<std::pair<search::Id, search::Home>> homes;
     std::vector<std::pair<search::Id, std::int32_t>> memberships;
-    std::vector<std::string> problems;  ///< damaged files and records, in words
+    std::vector<std::string> problems;  ///< damaged files and records, as text
 
-    /// Makes `now` the space, which the run's configuration gives, and its values those of the genes that have one
-    /// value there: earlier versions recorded `value: 3.10` as the number 3.1. Of other genes nothing changes.
+    /// Sets the space to `now`, the space of the run's configuration. If a gene has a single value in `now`, all
+    /// genomes get this value, because earlier versions recorded `value: 3.10` as the number 3.1. Other genes do not
+    /// change.
     void adopt(const search::Space& now);
-    /// Merges individuals, records, homes and memberships into a population of any kind and layout.
+    /// Merges individuals, records, homes and memberships into a population of any exchange kind and number of islands.
     void merge_into(search::Population& population) const;
-    /// The same, and keeps no individual and no record.
+    /// Merges like merge_into(), but moves the individuals and records instead of copying them.
     void move_into(search::Population& population);
 };
 
-/// Reads, and changes nothing but for damaged files where `on_damage` says so: the holder of the run's lock alone may.
-/// Nothing if the directory holds no run. Throws FileError if there is an archive of which neither it nor its
-/// predecessor can be read, ConfigError if a run's archive is gone and other files of it are not, and StorageError
-/// where the file system fails.
+/// Reads a run directory. Changes nothing, except that it sets damaged files aside if `on_damage` says so. Only the
+/// holder of the run's lock may set files aside. Returns nothing if the directory holds no run. Throws FileError if
+/// neither the archive nor its predecessor can be read. Throws ConfigError if the archive is missing but other files of
+/// the run exist. Throws StorageError if the file system fails.
 [[nodiscard]] std::optional<Recovered> recover(const RunDirectory& directory, OnDamage on_damage,
                                                Curves curves = Curves::read);
 
-/// The same of a run that only is read. Throws ConfigError if there is none.
+/// Reads a run directory without changing it. Throws ConfigError if the directory holds no run.
 [[nodiscard]] Recovered recover_run(const RunDirectory& directory, Curves curves = Curves::read);
 
-/// Throws ConfigError: there is no run in `directory`.
+/// Throws ConfigError that says that `directory` holds no run.
 [[noreturn]] void throw_no_run(const RunDirectory& directory);
 
-/// The seconds that each start lasted, as far as is known: those of its longest worker or, where it ended before they
-/// were told, those that were written with the start.
+/// Returns the known duration of each start, in seconds. The duration is the longest time that a worker of the start
+/// reported, or the time that was stored with the start if that is longer.
 [[nodiscard]] std::map<std::uint32_t, double> seconds_of_starts(const ArchiveFacts& facts);
 
 }  // namespace finch::store
