@@ -8,18 +8,18 @@
 
 namespace finch::comm {
 
-/// Whether the cores are fewer than the ranks, or the user says so: by OMPI_MCA_mpi_yield_when_idle, as Session has set
-/// it.
+/// True if the environment variable OMPI_MCA_mpi_yield_when_idle is enabled. Session sets this variable if a node has
+/// fewer cores than ranks; the user may set it too.
 [[nodiscard]] bool yields_when_idle();
 
-/// How long a rank waits for its peers. Between two looks it counts at most a tenth of a second, so that a process that
-/// was suspended itself (by Slurm, by a debugger) blames no rank when it continues.
+/// The deadline of a wait for other ranks. The time between two polls counts as at most a tenth of a second. If this
+/// process was suspended (by Slurm, by a debugger), it therefore blames no other rank when it continues.
 class Deadline {
 public:
     explicit Deadline(double seconds) : left_(seconds), last_(steady_seconds()), asleep_from_(last_ + seconds_awake) {}
 
-    /// To be asked in a loop, after each unsuccessful poll. Where cores are few it sleeps for a moment, once the
-    /// wait is long: the peer that is waited for may need this one.
+    /// True once the deadline has passed. Call is_over() in a loop, after each unsuccessful poll. If there are fewer
+    /// cores than ranks, a long wait sleeps for a moment between polls, because the awaited peer may need this core.
     [[nodiscard]] bool is_over() {
         const double now = steady_seconds();
         left_ -= std::min(now - last_, 0.1);

@@ -15,8 +15,8 @@
 namespace finch::comm {
 namespace {
 
-constexpr int waiting_tag = 31415;      // to every rank of the worker: I wait, too
-constexpr double seconds_to_agree = 2;  // ranks that wait for the same give up at nearly the same time
+constexpr int waiting_tag = 31415;      // to every rank of the worker: I am waiting too
+constexpr double seconds_to_agree = 2;  // ranks that wait for the same collective give up at nearly the same time
 
 int int_count(std::size_t count) {
     if (count > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
@@ -62,7 +62,7 @@ std::string Group::who_is_missing() const {
     return missing.empty() ? "no rank (the network may be slow)" : fmt::format("{}", fmt::join(missing, ", "));
 }
 
-/// Waits with a deadline: a peer that was stopped or hangs must not hold the whole job until its time limit.
+/// Waits with a deadline, so that a stopped or hanging peer does not block the job until its time limit.
 void Group::finish(MPI_Request& request, const char* what, double seconds) const {
     const double limit = std::max(seconds, timeout_seconds_);
     Deadline deadline(limit);
@@ -126,7 +126,7 @@ void Group::sum(std::span<double> values) const {
     if (size_ == 1 || values.empty()) {
         return;
     }
-    // MPI_Allreduce may add in another order on each rank; this is always ((rank 0 + rank 1) + rank 2) + ….
+    // MPI_Allreduce may add in a different order on each rank. This code always adds ((rank 0 + rank 1) + rank 2) + ….
     const std::vector<double> all = gather(values);
     std::copy_n(all.begin(), values.size(), values.begin());
     for (std::size_t at = values.size(); at < all.size(); ++at) {

@@ -23,7 +23,7 @@ namespace {
 constexpr int bytes_tag = 31415;
 constexpr const char* yield_variable = "OMPI_MCA_mpi_yield_when_idle";
 
-/// A rank that waits by spinning takes the core from the one that it waits for.
+/// Makes a waiting rank yield its core: a rank that spins can block the rank that it waits for.
 void give_cores_away_when_idle() {
     const cluster::Environment environment = cluster::Environment::of_this_process();
     if (!environment.text(yield_variable) && cluster::node_is_crowded(environment, cluster::usable_cpus())) {

@@ -17,7 +17,7 @@ class MpiAllReduce : public AllReduce {
 public:
     MpiAllReduce(const Group& group, double timeout_seconds) : group_(group), timeout_seconds_(timeout_seconds) {}
 
-    /// One rank has nothing to do.
+    /// True for a single rank, which has nothing to sum.
     [[nodiscard]] bool is_graph_capturable() const override { return group_.size() == 1; }
 
     void start(std::span<float> bucket) override {
@@ -58,7 +58,8 @@ public:
         if (group_.size() == 1) {
             return;
         }
-        // Memory of its own: where a peer does not come MPI keeps it, and the caller's goes.
+        // The sum has its own buffer: if a peer does not arrive, MPI may write to the buffer after the caller's memory
+        // is freed.
         auto sums = std::make_unique<double[]>(values.size());
         std::copy(values.begin(), values.end(), sums.get());
         MPI_Request request = MPI_REQUEST_NULL;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int counted_tag = 1;
 constexpr int uncounted_tag = 2;
-/// So that a flood of messages cannot keep take() from returning.
+/// The maximum number of messages per take(): without it, a flood of messages could keep take() from returning.
 constexpr int most_arrivals_per_take = 1024;
 
 bool is_done(MPI_Request& request) {
@@ -25,7 +25,7 @@ bool is_done(MPI_Request& request) {
     return done != 0;
 }
 
-/// Messages to other leaders that may still be under way. The buffers live as long as MPI reads them.
+/// Messages to other leaders that may still be in transit. The buffers exist as long as MPI reads them.
 class Outbox {
 public:
     void send(MPI_Comm leaders, int to, Message message, bool counted) {
@@ -39,7 +39,7 @@ public:
         messages_.push_back(std::move(message));
     }
 
-    /// Lets go of the buffers whose transfer is over.
+    /// Frees the buffers of completed transfers.
     void reap() {
         if (requests_.empty()) {
             return;
@@ -51,7 +51,7 @@ public:
         if (count == MPI_UNDEFINED || count == 0) {
             return;
         }
-        // From the last to the first, so that what moves into a gap is never one that is over.
+        // Removes entries from the last to the first, so that an entry that moves into a gap is never a completed one.
         std::sort(finished_.begin(), finished_.begin() + count, std::greater<>());
         for (int at = 0; at < count; ++at) {
             const auto gap = static_cast<std::size_t>(finished_[static_cast<std::size_t>(at)]);
@@ -76,17 +76,17 @@ struct Arrival {
     MPI_Request request = MPI_REQUEST_NULL;
 };
 
-/// Messages that were matched, in that order, until they are complete.
+/// Messages that were matched but not yet returned, in the order in which they were matched.
 class Inbox {
 public:
     explicit Inbox(int leaders) : blocked_(static_cast<std::size_t>(leaders), 0) {}
 
-    /// A message to oneself.
+    /// Adds a message from this leader to itself.
     void put(int self, const Message& message, bool counted) {
         arrivals_.push_back({{self, *message}, counted, MPI_REQUEST_NULL});
     }
 
-    /// Begins to receive what has arrived.
+    /// Starts to receive the messages that have arrived.
     void match(MPI_Comm leaders) {
         for (int count = 0; count < most_arrivals_per_take; ++count) {
             int there = 0;
@@ -94,7 +94,8 @@ public:
             MPI_Status status;
             FINCH_MPI(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, leaders, &there, &handle, &status));
             if (there == 0 && count == 0) {
-                // Open MPI's probe looks first and lets in afterwards what has come since the last call.
+                // Open MPI's probe first searches its queue and then adds messages that arrived since the last call. A
+                // second probe finds messages that the first one missed.
                 FINCH_MPI(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, leaders, &there, &handle, &status));
             }
             if (there == 0) {
@@ -110,8 +111,8 @@ public:
         }
     }
 
-    /// Moves out what is complete, but nothing of a sender whose earlier message is not. Adds the counted ones to
-    /// `counted`.
+    /// Returns and removes complete messages. Keeps the messages of a sender that follow its first incomplete message.
+    /// Adds the number of counted messages to `counted`.
     [[nodiscard]] std::vector<Envelope> collect(std::int64_t& counted) {
         std::vector<Envelope> complete;
         std::fill(blocked_.begin(), blocked_.end(), char{0});
@@ -140,7 +141,8 @@ private:
     std::vector<char> blocked_;  ///< by sender
 };
 
-/// The steps from "sends nothing counted any more" to "all have everything". None of them blocks.
+/// The protocol of closing, from "this leader sends no more counted messages" to "all leaders have received
+/// everything". No step blocks.
 class Closing {
 public:
     explicit Closing(int leaders) : sent_(static_cast<std::size_t>(leaders), 0) {}
@@ -154,7 +156,8 @@ public:
         step_ = Step::counting;
     }
 
-    /// Goes on as far as it can where `taken` counted messages were taken.
+    /// Continues the closing as far as possible. `taken`: the number of counted messages that take() has returned. True
+    /// once closing is complete.
     [[nodiscard]] bool is_over(MPI_Comm leaders, std::int64_t taken) {
         if (step_ == Step::counting && is_done(request_)) {
             step_ = Step::draining;
@@ -176,7 +179,7 @@ private:
     enum class Step { open, counting, draining, leaving, over };
     Step step_ = Step::open;
     std::vector<std::int64_t> sent_;  ///< counted messages, by receiver
-    std::int64_t expected_ = 0;       ///< counted messages that were sent to this leader, once counting is over
+    std::int64_t expected_ = 0;       ///< counted messages sent to this leader, known after counting
     MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
@@ -190,7 +193,7 @@ public:
     MpiMailbox& operator=(const MpiMailbox&) = delete;
     ~MpiMailbox() override {
         if (!traffic_->outbox.empty() || !traffic_->inbox.empty() || traffic_->closing.under_way()) {
-            (void)traffic_.release();  // MPI still reads and writes there, until the process ends
+            (void)traffic_.release();  // MPI still uses the buffers, until the process ends
         }
     }
 
@@ -230,7 +233,8 @@ public:
     [[nodiscard]] bool closed() override { return traffic_->closing.is_over(traffic_->leaders.get(), taken_); }
 
 private:
-    /// What MPI may still use after this object: it has the buffers, so it can outlive it.
+    /// The buffers that MPI may still use after this object is destroyed. The buffers are in one object, which can
+    /// outlive the mailbox.
     struct Traffic {
         explicit Traffic(MPI_Comm of) : leaders(duplicate(of)), inbox(size_of(of)), closing(size_of(of)) {}
         Communicator leaders;

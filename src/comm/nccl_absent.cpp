@@ -1,4 +1,4 @@
-// Stands in for NCCL where the program is built without it.
+// Replaces nccl_all_reduce.cpp if the program is built without NCCL.
 #include "finch/base/error.hpp"
 #include "finch/comm/all_reduce.hpp"
 #include "finch/comm/version.hpp"

@@ -25,16 +25,16 @@ using backend::cuda::make_stream;
 using backend::cuda::UniqueEvent;
 using backend::cuda::UniqueStream;
 
-/// To be called before the first call of NCCL, which reads its environment once: the switches of NVLink do not add in
-/// the same order each time (NVLS), so they do not add. What the user has set stays.
+/// Disables NVLS (sums in NVLink switches), because NVLS adds in a varying order. NCCL reads its environment once, so
+/// this function must be called before the first call of NCCL. Does not change settings of the user.
 void ask_for_the_same_bits() {
     if (std::getenv("NCCL_ALGO") == nullptr) {
         ::setenv("NCCL_NVLS_ENABLE", "0", 0);
     }
 }
 
-/// NCCL among the ranks of a worker: it never holds the host for longer than its deadline. Once something has failed it
-/// is aborted, and every use of it throws.
+/// The NCCL communicator of a worker's ranks. No call blocks the host for longer than the deadline. After a failure the
+/// communicator is aborted, and every use of it throws.
 class NcclCommunicator {
 public:
     NcclCommunicator(const Group& group, double timeout_seconds)
@@ -42,10 +42,10 @@ public:
     NcclCommunicator(const NcclCommunicator&) = delete;
     NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
-    /// Every graph with its sums in it must be gone.
+    /// Every graph that contains sums of this communicator must be destroyed before the communicator.
     ~NcclCommunicator() {
         if (std::uncaught_exceptions() > exceptions_) {
-            give_up();  // the peers may not come
+            give_up();  // peers may be missing
         } else if (communicator_ != nullptr) {
             try {
                 finish(ncclCommFinalize(communicator_), "ncclCommFinalize");
@@ -63,7 +63,7 @@ public:
     /// Collective over the worker.
     void connect() {
         ask_for_the_same_bits();
-        static_cast<void>(group_.maximum(0));  // with a deadline, so that the broadcast finds everybody there
+        static_cast<void>(group_.maximum(0));  // with a deadline, so that all ranks are there for the broadcast
         ncclUniqueId id;
         Bytes bytes;
         if (group_.is_leader()) {
@@ -75,7 +75,7 @@ public:
             std::memcpy(bytes.data(), &id, sizeof id);
         }
         group_.broadcast(bytes);
-        static_cast<void>(group_.maximum(0));  // everybody has it before anybody waits within NCCL
+        static_cast<void>(group_.maximum(0));  // all ranks have the id before any rank waits in NCCL
         if (bytes.size() != sizeof id) {
             throw Error("the worker's ranks run different versions of NCCL");
         }
@@ -87,7 +87,7 @@ public:
                "ncclCommInitRankConfig");
     }
 
-    /// Collective over the worker. Puts the sum in line on `stream`.
+    /// Collective over the worker. Enqueues the sum on `stream`.
     template <class Number>
     void sum(std::span<Number> values, cudaStream_t stream) {
         require_usable();
@@ -96,7 +96,7 @@ public:
                "ncclAllReduce");
     }
 
-    /// Waits until `stream` has done everything.
+    /// Waits until `stream` has completed all work.
     void synchronize(cudaStream_t stream) {
         constexpr const char* what = "the gradients' sums";
         require_usable();
@@ -127,8 +127,9 @@ public:
         }
     }
 
-    /// ncclCommAbort ends the kernels at once, but returns only when no graph holds sums of the communicator, and those
-    /// that do are about to be unwound by this very thread: another one waits.
+    /// Calls ncclCommAbort in another thread. ncclCommAbort ends the kernels immediately, but returns only after all
+    /// graphs with sums of the communicator are destroyed. The calling thread is about to destroy these graphs, so it
+    /// must not wait for ncclCommAbort.
     void give_up() noexcept {
         if (communicator_ != nullptr) {
             std::packaged_task<void()> abort([communicator = std::exchange(communicator_, nullptr)] {
@@ -140,9 +141,9 @@ public:
     }
 
 private:
-    static constexpr std::chrono::seconds abort_time{10};  ///< it takes some milliseconds
+    static constexpr std::chrono::seconds abort_time{10};  ///< it usually takes some milliseconds
 
-    /// A call on a communicator that does not block may still be under way when it returns.
+    /// Waits until a call is complete, because calls on a nonblocking communicator may return earlier.
     void finish(ncclResult_t result, const char* call) {
         Deadline deadline(timeout_seconds_);
         while (result == ncclInProgress) {
@@ -158,7 +159,7 @@ private:
         }
     }
 
-    /// Gives the communicator up on this rank; the others see it by their own deadlines.
+    /// Aborts the communicator on this rank. The other ranks notice the failure when their own deadlines expire.
     [[noreturn]] void fail(const char* what, const char* why) {
         const char* words = ncclGetLastError(communicator_);
         const std::string last = words != nullptr && *words != '\0' ? fmt::format(" ({})", words) : "";
@@ -172,12 +173,13 @@ private:
 
     const Group& group_;
     double timeout_seconds_;
-    int exceptions_;  ///< in flight when it was made
+    int exceptions_;  ///< uncaught exceptions at construction
     ncclComm_t communicator_ = nullptr;
     std::future<void> abort_;
 };
 
-/// Sums on a stream of their own that forks from the device's and joins it again, in a graph as without one.
+/// Sums on a separate CUDA stream that forks from the device's stream and joins it again, with and without graph
+/// capture.
 class NcclAllReduce : public AllReduce {
 public:
     NcclAllReduce(const Group& group, backend::Device& device, double timeout_seconds)
@@ -193,7 +195,7 @@ public:
 
     void start(std::span<float> bucket) override { fork(bucket); }
 
-    /// One stream for all sums, so that every rank's library sees them in one order.
+    /// All sums use one stream, so that NCCL sees them in the same order on every rank.
     void sum(std::span<double> values) override {
         fork(values);
         wait();
@@ -226,7 +228,7 @@ private:
     UniqueEvent fork_;
     UniqueEvent join_;
     NcclCommunicator communicator_;
-    bool started_ = false;  ///< sums that wait() has not ordered before the device's work
+    bool started_ = false;  ///< there are sums that wait() has not yet ordered before the device's work
 };
 
 }  // namespace

@@ -43,7 +43,7 @@ std::vector<std::string> names_of_nodes(MPI_Comm world) {
     };
     std::vector<std::string> names = told_apart(cluster::host_name());
     if (std::any_of(names.begin(), names.end(), cluster::has_shared_host_name)) {
-        // Slurm's own names, with which programs can be started there.
+        // Use Slurm's node names, because Slurm starts programs on nodes by these names.
         const std::string mine = cluster::Environment::of_this_process().text("SLURMD_NODENAME").value_or("");
         const std::vector<std::string> of_slurm = told_apart(mine);
         if (std::none_of(of_slurm.begin(), of_slurm.end(),
@@ -54,13 +54,13 @@ std::vector<std::string> names_of_nodes(MPI_Comm world) {
     return names;
 }
 
-// Open MPI keeps a shared window in a file, and if the file system is full, touching it raises SIGBUS; other
-// MPI libraries use /dev/shm too.
+// Open MPI keeps a shared window in a file. If the file system is full, access to the window raises SIGBUS. Other MPI
+// libraries use /dev/shm too.
 std::uint64_t free_shared_bytes() {
     const cluster::Environment environment = cluster::Environment::of_this_process();
     std::string folder = environment.text("OMPI_MCA_osc_sm_backing_directory").value_or("/dev/shm");
     if (::access(folder.c_str(), W_OK) != 0) {
-        folder = environment.text("TMPDIR").value_or("/tmp");  // of Open MPI's session directory
+        folder = environment.text("TMPDIR").value_or("/tmp");  // Open MPI's session directory is there
     }
     struct statvfs found {};
     if (::statvfs(folder.c_str(), &found) != 0) {
@@ -75,7 +75,7 @@ NodeMemory::NodeMemory(MPI_Comm node, std::size_t bytes, std::uint64_t free_byte
         std::uint64_t free;
     } wanted{bytes, free_bytes};
     broadcast_bytes(node, 0, std::as_writable_bytes(std::span(&wanted, 1)));
-    const std::uint64_t least = wanted.bytes + wanted.bytes / 10 + (1 << 20);  // MPI keeps some for itself
+    const std::uint64_t least = wanted.bytes + wanted.bytes / 10 + (1 << 20);  // MPI needs some memory itself
     if (size_of(node) > 1) {
         if (wanted.free < least) {
             problem_ = fmt::format("{} MB of shared memory are free, {} MB are needed", wanted.free >> 20, least >> 20);
@@ -96,7 +96,7 @@ bool NodeMemory::share(std::size_t bytes) {
     int got = MPI_Win_allocate_shared(size, 1, MPI_INFO_NULL, node_, &mine, &window) == MPI_SUCCESS ? 1 : 0;
     FINCH_MPI(MPI_Allreduce(MPI_IN_PLACE, &got, 1, MPI_INT, MPI_MIN, node_));
     if (got == 0) {
-        return false;  // a window that some have cannot be freed without the others
+        return false;  // a window that only some ranks have cannot be freed: MPI_Win_free is collective
     }
     window_.reset(window);
     FINCH_MPI(MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN));
@@ -113,7 +113,7 @@ void NodeMemory::publish() const {
         broadcast_bytes(node_, 0, bytes_);
         return;
     }
-    // MPI 4.0, 12.4: a fence separates what rank 0 stored from what the others load.
+    // MPI 4.0, 12.4: a fence separates the stores of rank 0 from the loads of other ranks.
     FINCH_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, window_.get()));
 }
 

@@ -13,8 +13,9 @@
 #include <utility>
 #include <vector>
 
-// MPI does not tell who a collective waits for. So a rank whose phase is over asks, by messages without content, and
-// a rank that waits answers too: world rank 0 asks all ranks, and the others ask world rank 0.
+// MPI does not tell which rank a collective waits for. A rank that has reached its phase's deadline therefore asks
+// other ranks with empty messages, and ranks that wait answer. World rank 0 asks all ranks; the others ask world rank
+// 0.
 
 namespace finch::comm {
 namespace {
@@ -29,17 +30,17 @@ struct Phase {
     double seconds = 0;
     double end = std::numeric_limits<double>::infinity();
     std::vector<std::string> node_of_rank;
-    std::int64_t one = 1;  ///< not on a stack: where a wait gives up, MPI may still write
+    std::int64_t one = 1;  ///< not on the stack: after a timeout, MPI may still write
     std::int64_t sum = 0;
 };
 
-/// A process has one world, and is in one phase at a time.
+/// Returns the phase of this process. A process has one world and is in one phase at a time.
 Phase& phase() {
     static Phase only;
     return only;
 }
 
-/// Takes an empty message with `tag`, if one is there. Returns its sender, or −1.
+/// Receives an empty message with `tag` if one has arrived. Returns its sender, or −1.
 int take_word(int tag) {
     int there = 0;
     MPI_Status status;
@@ -51,7 +52,7 @@ int take_word(int tag) {
     return status.MPI_SOURCE;
 }
 
-/// An empty message needs no buffer, so no rank waits until it was sent.
+/// Sends an empty message. An empty message needs no buffer, so the sender need not wait for the end of the transfer.
 void send_word(int to, int tag) {
     MPI_Request request = MPI_REQUEST_NULL;
     FINCH_MPI(MPI_Isend(nullptr, 0, MPI_BYTE, to, tag, MPI_COMM_WORLD, &request));
@@ -82,7 +83,8 @@ std::string names(const std::vector<int>& ranks) {
     return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-/// Of `asked`, those that do not answer within `seconds`; none if the awaited message arrives meanwhile.
+/// Returns the ranks of `asked` that do not answer within `seconds`. Returns none if `is_done` becomes true in the
+/// meantime.
 std::vector<int> silent(std::vector<int> asked, double seconds, const std::function<bool()>& is_done) {
     for (const int rank : asked) {
         send_word(rank, question_tag);
@@ -100,10 +102,11 @@ std::vector<int> silent(std::vector<int> asked, double seconds, const std::funct
     return asked;
 }
 
-/// World rank 0 finds out who is silent; the others whether world rank 0 is, and if not, leave it to that.
+/// Throws an Error that names the silent ranks. World rank 0 asks all ranks. Every other rank asks only world rank 0.
+/// If world rank 0 answers, the other rank extends its deadline and lets world rank 0 find the silent ranks.
 void ask_around(const std::function<bool()>& is_done) {
     if (rank_of(MPI_COMM_WORLD) != 0) {
-        // Its phase may end later, and then it has to ask the others.
+        // The phase of world rank 0 may end later, and world rank 0 then has to ask the others.
         const double extra_seconds = seconds_to_answer + std::min(seconds_to_answer, phase().seconds / 4);
         if (!silent({0}, extra_seconds, is_done).empty()) {
             throw Error(fmt::format("{} did not end within {} s: {} does not answer", phase().what,
@@ -144,7 +147,7 @@ void end_phase() noexcept {
 }
 
 void wait_until(const std::function<bool()>& is_done) {
-    constexpr double seconds_awake = 0.001;  // then a wait is long, and the core may be somebody else's
+    constexpr double seconds_awake = 0.001;  // a longer wait sleeps: another rank may need the core
     for (const double begin = steady_seconds(); !is_done();) {
         answer();
         const double now = steady_seconds();

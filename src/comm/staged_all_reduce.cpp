@@ -12,8 +12,8 @@
 namespace finch::comm {
 namespace {
 
-/// Each bucket travels device → host → MPI → host → device. MPI's collectives begin in the order of the buckets on
-/// every rank, whichever copy arrives first.
+/// Copies each bucket device → host, sums it with MPI, and copies it host → device. MPI's collectives start in the
+/// order of the buckets on every rank, even if a later copy arrives first.
 class StagedAllReduce : public AllReduce {
 public:
     StagedAllReduce(const Group& group, backend::Device& device, double timeout_seconds)
@@ -22,7 +22,7 @@ public:
           timeout_seconds_(timeout_seconds),
           mpi_(make_mpi_all_reduce(group, timeout_seconds)) {}
 
-    /// Sums that did not end are still MPI's, which writes to their memory when it likes: they keep it.
+    /// Leaks the memory of sums that have not ended, because MPI may still write to it.
     ~StagedAllReduce() override {
         for (std::size_t number = 0; number < begun_; ++number) {
             static_cast<void>(transfers_[number].way.release());
@@ -79,7 +79,7 @@ public:
         if (group_.size() == 1) {
             return;
         }
-        // A transfer holds floats: each double takes the place of two.
+        // A transfer holds floats: each double uses the space of two floats.
         const std::span<float> raw(reinterpret_cast<float*>(values.data()), 2 * values.size());
         if (!statistics_.way || raw.size() > statistics_.floats) {
             statistics_ = {device_.make_transfer(raw.size()), raw.size()};
@@ -87,7 +87,7 @@ public:
         statistics_.way->fetch(raw);
         Deadline deadline(timeout_seconds_);
         while (!statistics_.way->has_arrived() || begun_ < buckets_.size()) {
-            progress();  // buckets that were started before are summed before
+            progress();  // buckets that were started earlier are summed first
             if (deadline.is_over()) {
                 throw Error(
                     fmt::format("rank {} of {} of this worker: the device did not give {} statistics within {} s "
@@ -101,7 +101,7 @@ public:
         statistics_.way->put_back(raw);
     }
 
-    /// What the device does after wait() needs no peer.
+    /// Does nothing: after wait(), the device needs no peer.
     void synchronize() override {}
 
 private:
@@ -117,8 +117,8 @@ private:
     std::vector<Lane> transfers_;  ///< by number of the bucket within a step
     Lane statistics_;
     std::vector<std::span<float>> buckets_;  ///< started and not yet waited for
-    std::size_t begun_ = 0;                  ///< of them, those that MPI sums already
-    bool sums_statistics_ = false;           ///< MPI does, or has not ended to
+    std::size_t begun_ = 0;                  ///< of these, buckets that MPI is summing
+    bool sums_statistics_ = false;           ///< MPI is summing statistics, or the sum failed
 };
 
 }  // namespace

@@ -12,8 +12,8 @@
 namespace finch::comm {
 namespace {
 
-/// Open MPI before 5 speaks PMI-1 and PMI-2 if it has components for them: within its libraries, or as files in a
-/// folder beside them, which is Debian's in the last case.
+/// True if Open MPI before version 5 has components for PMI-1 or PMI-2: in its libraries, or as files in a folder next
+/// to the libraries. Debian installs the components in the second folder.
 [[maybe_unused]] bool has_pmi_component() {
     Dl_info library{};
     const bool is_known = ::dladdr(reinterpret_cast<void*>(&MPI_Init_thread), &library) != 0;

@@ -9,55 +9,58 @@
 
 namespace finch::comm {
 
-/// Sums over a worker's ranks: gradients beside the computation, statistics within it. Every rank starts the same
-/// buckets in the same order.
+/// Sums over a worker's ranks. Sums of gradients overlap with the computation; sums of statistics are part of the
+/// computation. Every rank starts the same buckets in the same order.
 class AllReduce {
 public:
     virtual ~AllReduce() = default;
 
-    /// Whether all of it is enqueued on the device, without a part for the host: a step with it can be captured as a
-    /// graph.
+    /// True if the sums run entirely on the device, without host code. If true, a step can be captured as a graph
+    /// together with its sums.
     [[nodiscard]] virtual bool is_graph_capturable() const = 0;
 
-    /// Collective over the worker; does not block. Begins to sum `bucket` in place, after what the device was asked for
-    /// before; it must stay untouched until wait().
+    /// Collective over the worker. Does not block. Starts to sum `bucket` in place, after all work that was enqueued on
+    /// the device before. The caller must not touch the bucket until wait().
     virtual void start(std::span<float> bucket) = 0;
-    /// Lets the transfers move on; called between layers. Does not block.
+    /// Does not block. Progresses the transfers. Called between layers.
     virtual void progress() = 0;
-    /// Ends the step's sums: what the device is asked for from now on finds every bucket summed. Waits on the host
-    /// unless is_graph_capturable(). Throws Error that names the bucket and the timeout where a peer does not come; the
-    /// buckets then still belong to the library, and wait() may be called again.
+    /// Completes the sums of the step: work that is enqueued on the device from now on sees every bucket summed. Blocks
+    /// the host unless is_graph_capturable(). If a peer does not arrive, throws an Error that names the bucket and the
+    /// timeout. After this error the library still uses the buckets, and wait() may be called again.
     virtual void wait() = 0;
-    /// Collective over the worker, in the same order as the buckets on every rank. Sums `values`, memory of the device,
-    /// in place; what the device is asked for from now on finds them summed. Waits on the host unless
+    /// Collective over the worker. All ranks must call sum() and start() in the same order. Sums `values`, which are in
+    /// device memory, in place: work that is enqueued on the device from now on sees the sums. Blocks the host unless
     /// is_graph_capturable(). Throws as wait() does.
     virtual void sum(std::span<double> values) = 0;
-    /// Waits until the device has done all that it was asked for, sums among it. Throws Error if it does not within
-    /// the timeout, or where the library says that a peer has failed. Nothing to do for ranks without a device.
+    /// Waits until the device has completed all enqueued work, including sums. Throws Error after the timeout, or if
+    /// the library reports that a peer failed. Does nothing if no sum runs on a device.
     virtual void synchronize() = 0;
-    /// While unwinding, before what the sums use is freed: ends those under way, so that no rank waits for the device
-    /// while the device waits for a peer. Every later use throws.
+    /// Aborts the sums in progress. Called during stack unwinding, before the memory of the sums is freed. Without
+    /// give_up(), a rank could wait for a device that waits for a peer. After that NCCL's AllReduce throws when it is
+    /// used; those of MPI have nothing to abort.
     virtual void give_up() noexcept {}
 };
 
-/// MPI_Iallreduce over `group`, which must outlive it. All ranks get the same bits. One rank: nothing to do.
-/// `timeout_seconds` counts from the beginning of wait().
+/// Makes an AllReduce that calls MPI_Iallreduce over `group`. `group` must outlive the AllReduce. All ranks get the
+/// same bits. Does nothing for a single rank. `timeout_seconds` counts from the call of wait().
 [[nodiscard]] std::unique_ptr<AllReduce> make_mpi_all_reduce(const Group& group, double timeout_seconds);
 
-/// Whether this program was built with NCCL.
+/// True if this program was built with NCCL.
 [[nodiscard]] bool has_nccl() noexcept;
-/// Collective over the worker. NCCL on a stream of its own beside that of `device`, ordered by events, so that a step
-/// can be captured as a graph with its sums in it. One communicator for the whole run; waits for it with the deadline.
-/// `group` and `device` must outlive it. Every CapturedStep must be gone before it. Throws Error (a peer does not
-/// come, NCCL's own words), ConfigError "built without NCCL".
+/// Collective over the worker. Makes an AllReduce that calls NCCL on its own CUDA stream. CUDA events synchronize
+/// NCCL's stream with the stream of `device`, so a step can be captured as a graph together with its sums. The run uses
+/// one communicator, and `timeout_seconds` limits the wait for its creation. `group` and `device` must outlive the
+/// AllReduce, and every CapturedStep must be destroyed before the AllReduce. Throws Error if a peer does not arrive or
+/// NCCL fails, and ConfigError "built without NCCL".
 [[nodiscard]] std::unique_ptr<AllReduce> make_nccl_all_reduce(const Group& group, backend::Device& device,
                                                               double timeout_seconds);
-/// Device → host → MPI_Iallreduce → host → device, for ranks that share a device or have no NCCL. All ranks get the
-/// same bits.
+/// Makes an AllReduce that copies device → host, calls MPI_Iallreduce, and copies host → device. This AllReduce serves
+/// ranks that share a device or have no NCCL. All ranks get the same bits.
 [[nodiscard]] std::unique_ptr<AllReduce> make_staged_all_reduce(const Group& group, backend::Device& device,
                                                                 double timeout_seconds);
 
-/// Collective over the worker. That of the three that is of `kind`; MPI's where nothing more is asked for.
+/// Collective over the worker. Makes the AllReduce of `kind`. For `none` and `automatic`, makes the AllReduce of kind
+/// `mpi`.
 [[nodiscard]] std::unique_ptr<AllReduce> make_all_reduce(cluster::AllReduceKind kind, const Group& group,
                                                          backend::Device& device, double timeout_seconds);
 

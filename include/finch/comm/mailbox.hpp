@@ -8,15 +8,15 @@
 
 namespace finch::comm {
 
-/// Bytes that several sends share.
+/// The bytes of a message, which several sends can share.
 using Message = std::shared_ptr<const Bytes>;
 
 struct Envelope {
-    int from = 0;  ///< worker
+    int from = 0;  ///< worker index
     Bytes bytes;
 };
 
-/// Messages between the leaders. Nothing here waits; a leader is named by its worker's index.
+/// Messages between the leaders. No function blocks. A leader is identified by the index of its worker.
 class Mailbox {
 public:
     virtual ~Mailbox() = default;
@@ -24,18 +24,18 @@ public:
     [[nodiscard]] virtual int self() const = 0;
     [[nodiscard]] virtual int leaders() const = 0;
 
-    /// Hands `message` to the leader `to`; to oneself too. Does not block. `counted`: whether the closing waits for it
-    /// (messages of leases are not counted).
+    /// Sends `message` to the leader `to`, which may be the sender itself. Does not block. `counted`: true if the
+    /// closing waits for this message (messages about leases are not counted).
     virtual void send(int to, Message message, bool counted) = 0;
-    /// The messages that have arrived, each sender's in the order in which they were sent. Does not block; reaps
-    /// finished sends.
+    /// Returns the messages that have arrived. The messages of one sender are in the order in which they were sent.
+    /// Does not block. Frees the buffers of finished sends.
     [[nodiscard]] virtual std::vector<Envelope> take() = 0;
 
-    /// Says that this leader sends nothing counted any more: a counted send() then throws Error. Does not block. Once
-    /// per run.
+    /// Declares that this leader sends no more counted messages: a counted send() then throws Error. Does not block.
+    /// Called once per run.
     virtual void begin_closing() = 0;
-    /// Whether every leader has begun closing and everything counted that was sent to this one has been taken. Does not
-    /// block; to be asked again, with take() between, until true.
+    /// True if every leader has begun closing and all counted messages sent to this leader have been taken. Does not
+    /// block. Call closed() again, with take() in between, until closed() returns true.
     [[nodiscard]] virtual bool closed() = 0;
 };
 

@@ -22,20 +22,22 @@ struct CommunicatorTraits {
     static type null() noexcept { return MPI_COMM_NULL; }
     static void destroy(type communicator) noexcept;
 };
-/// Owns a communicator, which has MPI_ERRORS_RETURN set. Not freed while unwinding: the peers may not come.
+/// An owned communicator with MPI_ERRORS_RETURN set. The communicator is not freed during stack unwinding:
+/// MPI_Comm_free is collective, and peers may be missing.
 using Communicator = UniqueHandle<CommunicatorTraits>;
 
-/// Takes `communicator` over and sets MPI_ERRORS_RETURN, without which the checks are dead. MPI_COMM_NULL is allowed.
+/// Takes ownership of `communicator` and sets MPI_ERRORS_RETURN. Without this error handler, MPI would abort before
+/// FINCH_MPI can throw. MPI_COMM_NULL is allowed.
 [[nodiscard]] Communicator own(MPI_Comm communicator);
-/// Collective over `communicator`. A copy, whose messages are apart from those of the original.
+/// Collective over `communicator`. Returns a copy; its messages never match messages of the original.
 [[nodiscard]] Communicator duplicate(MPI_Comm communicator);
-/// Collective over `communicator`. The ranks with an equal `color`, in their order.
+/// Collective over `communicator`. Returns a communicator of the ranks with an equal `color`, in the same order.
 [[nodiscard]] Communicator split(MPI_Comm communicator, int color);
 
-/// MPI_Init_thread (FUNNELED) and MPI_Finalize. Sets OMPI_MCA_mpi_yield_when_idle=1 before where the node has more
-/// ranks than usable cores (cluster::node_is_crowded) and the user has not set it; with it long waits sleep. While
-/// unwinding from an exception it aborts rather than finalizes, so what is to be printed of the exception is printed
-/// inside of the Session's scope.
+/// The scope of MPI_Init_thread (FUNNELED) and MPI_Finalize. If the node has more ranks than usable cores
+/// (cluster::node_is_crowded), the constructor sets OMPI_MCA_mpi_yield_when_idle=1 before MPI_Init_thread, unless the
+/// user has set the variable. With this variable, long waits sleep. If an exception unwinds a Session, the destructor
+/// calls MPI_Abort instead of MPI_Finalize, so the exception must be printed inside the Session's scope.
 class Session {
 public:
     Session(int& argc, char**& argv);
@@ -48,32 +50,34 @@ public:
 private:
     int rank_ = 0;
     int size_ = 1;
-    int exceptions_ = 0;  ///< in flight at the start
+    int exceptions_ = 0;  ///< uncaught exceptions at construction
 };
 
 [[nodiscard]] int rank_of(MPI_Comm communicator);
 [[nodiscard]] int size_of(MPI_Comm communicator);
 
-/// The largest message: MPI counts in int, and its buffers should stay small beside what they carry.
+/// The maximum size of a message in bytes. MPI counts in int, and MPI's buffers should stay small compared with the
+/// data.
 inline constexpr std::size_t most_message_bytes = std::size_t{1} << 28;
 
-// What follows waits for other ranks within the deadline of a phase, where there is one (phase.hpp).
+// The following functions wait for other ranks at most until the deadline of the phase, if there is one (phase.hpp).
 
-/// Collective over `communicator`. The bytes of rank `root`, on every rank, which have room for as many; in messages of
-/// at most `most` bytes.
+/// Collective over `communicator`. Copies the bytes of rank `root` to every rank, in messages of at most `most` bytes.
+/// `bytes` must have the same size on every rank.
 void broadcast_bytes(MPI_Comm communicator, int root, std::span<std::byte> bytes,
                      std::size_t most = most_message_bytes);
-/// Collective over `communicator`. Every rank's text, by rank; in messages of at most `most` bytes.
+/// Collective over `communicator`. Returns the texts of all ranks, by rank. Uses messages of at most `most` bytes.
 [[nodiscard]] std::vector<std::string> gather_all(MPI_Comm communicator, const std::string& mine,
                                                   std::size_t most = most_message_bytes);
-/// Collective over `communicator`. Returns when all ranks are here, or after `seconds`: for ranks that leave for good.
+/// Collective over `communicator`. Returns once all ranks have called wait_for_all(), or after `seconds`. Only ranks
+/// that are about to exit may call wait_for_all().
 void wait_for_all(MPI_Comm communicator, double seconds);
-/// Collective over `communicator`. The bytes of rank 0, on every rank.
+/// Collective over `communicator`. Copies the bytes of rank 0 to every rank.
 void broadcast(MPI_Comm communicator, Bytes& bytes);
-/// Bytes from one rank to another, at most most_message_bytes of them. Both wait.
+/// Transfer at most most_message_bytes bytes from one rank to another. Both functions block.
 void send_bytes(MPI_Comm communicator, int to, std::span<const std::byte> bytes);
 [[nodiscard]] Bytes receive_bytes(MPI_Comm communicator, int from);
-/// Collective over `communicator`. The text of rank 0, on every rank.
+/// Collective over `communicator`. Returns the text of rank 0 on every rank.
 [[nodiscard]] std::string broadcast(MPI_Comm communicator, const std::string& text);
 
 }  // namespace finch::comm

@@ -11,14 +11,14 @@
 
 namespace finch::comm {
 
-/// Collective over `world`. The ranks of this node, in the order of `world`.
+/// Collective over `world`. Returns a communicator of the ranks of this node, in the order of `world`.
 [[nodiscard]] Communicator split_by_node(MPI_Comm world);
 
-/// Collective over `world`. The name of each rank's node, by rank: its host's name; Slurm's name of the node where
-/// several have that one, or else "HOST#1", "HOST#2" ….
+/// Collective over `world`. Returns the name of each rank's node, by rank: the host name. If several nodes share a host
+/// name, returns Slurm's node names or, without them, "HOST#1", "HOST#2" ….
 [[nodiscard]] std::vector<std::string> names_of_nodes(MPI_Comm world);
 
-/// Bytes that the free space for shared memory on this node allows, where that can be told.
+/// Returns how many bytes of shared memory this node has free; the largest 64-bit number if that is not known.
 [[nodiscard]] std::uint64_t free_shared_bytes();
 
 struct WindowTraits {
@@ -27,22 +27,23 @@ struct WindowTraits {
     static void destroy(type window) noexcept;
 };
 
-/// Memory that the ranks of a node have in common: one MPI-3 shared window that rank 0 fills and all read. Where there
-/// is no room for one, or MPI has none, a copy on each rank, which publish() brings up to date.
+/// Memory that the ranks of a node share: one MPI-3 shared window that rank 0 fills and all ranks read. If the node has
+/// too little shared memory or MPI provides no window, each rank has a copy that publish() updates.
 class NodeMemory {
 public:
-    /// Collective over `node`, whose ranks share a node. `bytes` and `free_bytes` count on rank 0 alone.
+    /// Collective over `node`, a communicator of ranks on one node. Only rank 0's `bytes` and `free_bytes` are used.
     NodeMemory(MPI_Comm node, std::size_t bytes, std::uint64_t free_bytes = free_shared_bytes());
 
-    /// Aligned for every plain type. Written on rank 0, before publish(); read everywhere, after it.
+    /// Returns the memory, aligned for every plain type. Rank 0 writes the memory before publish(); all ranks read the
+    /// memory after publish().
     [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
-    /// Collective over the node.
+    /// Collective over the node. Makes the bytes that rank 0 wrote visible to all ranks.
     void publish() const;
-    /// Why every rank has a copy; empty if they share one, or where there is one rank only.
+    /// Returns why every rank has a copy; empty if the ranks share one window or there is only one rank.
     [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
 
 private:
-    /// Collective over the node. Whether all have the window.
+    /// Collective over the node. Allocates the window. True if all ranks have the window.
     [[nodiscard]] bool share(std::size_t bytes);
 
     MPI_Comm node_;

@@ -7,17 +7,17 @@
 namespace finch::comm {
 
 struct MpiVersion {
-    std::string library;    ///< "Open MPI v4.1.4": what it says up to the first comma or line
-    std::string threading;  ///< what it gives: "single", "funneled", "serialized", "multiple"
-    int ranks = 1;          ///< of the world
+    std::string library;    ///< "Open MPI v4.1.4": its version text up to the first comma or line feed
+    std::string threading;  ///< thread level that it provides: "single", "funneled", "serialized", "multiple"
+    int ranks = 1;          ///< in MPI_COMM_WORLD
 };
-/// Between MPI_Init and MPI_Finalize.
+/// Returns the version of the MPI library. Called between MPI_Init and MPI_Finalize.
 [[nodiscard]] MpiVersion mpi_version();
 
-/// How this MPI library finds the ranks of a Slurm step. Before MPI_Init.
+/// Returns how this MPI library finds the ranks of a Slurm step. Called before MPI_Init.
 [[nodiscard]] cluster::MpiStart mpi_start();
 
-/// NCCL's numbering: 10000 · major + 100 · minor + patch. Both 0 if the program is built without it.
+/// NCCL versions as numbers: 10000 · major + 100 · minor + patch. Both are 0 if the program is built without NCCL.
 struct NcclVersion {
     int built = 0;
     int loaded = 0;
