@@ -6,7 +6,8 @@
 namespace finch::nn {
 namespace {
 
-/// Nothing before the first layer with weights learns, so that layer computes no gradient of its input.
+/// Sets the numerical options of an operation. The first layer with weights needs no gradient of its input, because no
+/// layer before it has parameters.
 void set_numerics(auto& shape, Numerics numerics, bool needs_input_grad) {
     if constexpr (requires { shape.precision; }) {
         shape.precision = numerics.precision;
@@ -81,10 +82,11 @@ void GraphBuilder::place_parameters() {
     }
 }
 
-/// Arenas for parameters, gradients, two optimizer states, the best epoch's copy, and weights packed for forward
-/// and for their gradient; where a gradient of the input is needed, packed for that too. Then the activations, and
-/// what operations keep of them. A snapshot is weights, best weights and optimizer states, as arrays and as the
-/// bytes of a file.
+/// Counts the bytes of a training and of a snapshot. A training has arenas of parameters, gradients, two optimizer
+/// states, a copy of the best epoch, and weights packed for forward and for the weight gradient. Nodes with an input
+/// gradient also pack their weights for the input gradient. Further bytes are for activations and for data that
+/// operations save for backward. A snapshot has weights, best weights and optimizer states, as arrays and as the bytes
+/// of a file.
 void GraphBuilder::count_bytes() {
     constexpr std::int64_t arenas = 7;
     constexpr std::int64_t snapshot_arenas = 8;

@@ -9,21 +9,21 @@
 
 namespace finch::nn {
 
-/// Puts a ModelPlan together, node by node.
+/// The builder of a ModelPlan, to which nodes are added one after the other.
 class GraphBuilder {
 public:
     GraphBuilder(SampleShape input, std::int64_t classes, std::int64_t batch, Numerics numerics);
 
-    /// As far as it is: offsets follow with finish().
+    /// The plan so far, without offsets: finish() sets them.
     [[nodiscard]] const ModelPlan& plan() const noexcept { return plan_; }
 
-    /// A tensor of the node that is pushed next. `size` and `offset` are not looked at.
+    /// Adds a tensor of the node that is pushed next. Sets the `size` and `offset` of this tensor.
     void add_tensor(TensorInfo tensor);
     void add_counter(std::string name) { plan_.counters.push_back(std::move(name)); }
-    /// A node that reads the values `inputs`. Returns the value that it makes.
+    /// Adds a node that reads the values `inputs`. Returns the index of the node's output value.
     std::size_t push(backend::OperationShape operation, SampleShape out, std::vector<std::size_t> inputs);
 
-    /// Places everything in its arena and counts the bytes.
+    /// Assigns all offsets in the arenas and counts the bytes.
     [[nodiscard]] ModelPlan finish() &&;
 
 private:
@@ -32,14 +32,14 @@ private:
 
     Numerics numerics_;
     ModelPlan plan_;
-    std::vector<bool> learns_before_;        ///< by value: whether a parameter has a part in it
-    std::vector<std::size_t> tensor_nodes_;  ///< by tensor
-    std::int64_t new_parameters_ = 0;        ///< of the node that is pushed next
+    std::vector<bool> learns_before_;        ///< per value: true if it depends on a parameter
+    std::vector<std::size_t> tensor_nodes_;  ///< per tensor: its node
+    std::int64_t new_parameters_ = 0;        ///< floats of the node that is pushed next
     std::int64_t new_buffers_ = 0;
 };
 
-/// Sets where the plan's values and their gradients lie, so that those that are alive at the same moment of a training
-/// step do not overlap, and `activations`.
+/// Sets the offsets of the plan's values and their gradients, and ModelPlan::activations. Values that are needed at the
+/// same time in a training step do not overlap.
 void place_activations(ModelPlan& plan);
 
 }  // namespace finch::nn

@@ -10,7 +10,7 @@
 namespace finch::nn {
 namespace {
 
-/// A weight or a bias.
+/// Fills a weight or a bias with initial values.
 void fill(std::span<float> values, const TensorInfo& tensor, Initialization initialization, RandomStream& stream) {
     const bool is_bias = tensor.shape.size() == 1;
     const auto fan_in = static_cast<double>(tensor.fan_in);
@@ -26,7 +26,7 @@ void fill(std::span<float> values, const TensorInfo& tensor, Initialization init
             fill_with([&] { return is_bias ? 0 : std::sqrt(2 / fan_in) * stream.normal(); });
             return;
         case Initialization::xavier: {
-            // Of a weight (outputs, inputs, kernel, kernel): all but the inputs.
+            // fan_out of a weight (outputs, inputs, kernel, kernel) is the product of all axes except `inputs`.
             const double fan_out =
                 is_bias ? 0 : static_cast<double>(tensor.size) / static_cast<double>(tensor.shape[1]);
             fill_within(is_bias ? 0 : std::sqrt(6 / (fan_in + fan_out)));
@@ -46,7 +46,7 @@ ModelState initial_state(const ModelPlan& plan, std::uint64_t seed, std::uint64_
         const auto values =
             std::span(tensor.learns ? state.parameters : state.buffers)
                 .subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.size));
-        // A stream per parameter: a tensor's values do not depend on the sizes of those before it.
+        // Each parameter tensor has its own random stream, so its values do not depend on the sizes of other tensors.
         RandomStream stream(seed, Purpose::initial_weights, individual, learning);
         learning += tensor.learns ? 1 : 0;
         if (tensor.fan_in == 0) {

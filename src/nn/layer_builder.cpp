@@ -8,7 +8,7 @@
 namespace finch::nn {
 namespace {
 
-/// More floats than any device has: a product of shapes beyond this is refused before it can overflow.
+/// More floats than any device can hold. The builder refuses a larger product of axes before it can overflow.
 constexpr double float_limit = 1e13;
 constexpr std::size_t most_nodes = 10000;
 

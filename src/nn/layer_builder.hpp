@@ -11,15 +11,15 @@
 
 namespace finch::nn {
 
-/// A value, and what the next layer must know of it.
+/// A value of the plan, with the properties that the next layer needs.
 struct Flow {
     std::size_t value = 0;
     SampleShape shape;
     bool flat = false;  ///< after a flatten
 };
 
-/// What a layer becomes: operations, tensors and modules, one behind the other. Whatever cannot be is a ModelError that
-/// names the layer.
+/// The conversion of layers, one after the other, to operations, tensors and PyTorch modules. If a layer is impossible,
+/// throws ModelError, which names the layer.
 class LayerBuilder {
 protected:
     LayerBuilder(SampleShape input, std::int64_t classes, std::int64_t batch, Numerics numerics);
@@ -27,7 +27,7 @@ protected:
     void require(bool holds, const std::string& problem) const;
     void require_at_least(std::int64_t least, std::int64_t value, const char* what) const;
     void require_image(const char* what) const;
-    /// That the last axis is one of channels.
+    /// Requires that the last axis of the layer's input is the channel axis.
     void require_channels() const;
     void require_fit(std::int64_t kernel, std::int64_t padding) const;
 
@@ -35,23 +35,25 @@ protected:
     void push_linear(std::int64_t units, backend::Activation activation, const std::string& module);
     void push_activation(backend::Activation activation);
     void push_add(const Flow& other, backend::Activation activation);
-    /// `before`, then what the body made of it.
+    /// Pushes the concatenation of `before`, the input of a block, with the output of the block's body.
     void push_concatenation(const Flow& before);
     void push(const backend::OperationShape& operation, SampleShape out) { push(operation, out, {now_.value}); }
 
-    /// A normalisation's module, its weight and its bias.
+    /// Adds the weight and the bias of a normalisation. Returns the name of the module of this normalisation.
     std::string add_norm();
 
-    /// The name of a module of the nn.Sequential that is being filled. An activation is a module of its own there.
+    /// Returns the name of the next module of the present nn.Sequential, in which each activation is a module of its
+    /// own.
     std::string next_module();
-    /// What of a layer's activation its own operation does.
+    /// Returns the activation that the operation of a layer computes itself, or none if the activation is a separate
+    /// operation.
     [[nodiscard]] static backend::Activation fused(backend::Activation activation) {
         return needs_its_input(activation) ? backend::Activation::none : activation;
     }
-    /// The rest of it, and its module.
+    /// Adds the operation of an activation that is not fused, and counts its module.
     void finish_activation(backend::Activation activation);
 
-    /// The nn.Sequential that is being filled.
+    /// The nn.Sequential to which the builder adds modules at present.
     struct Modules {
         std::string prefix{};
         std::int64_t count = 0;
@@ -61,13 +63,13 @@ protected:
     std::int64_t batch_;
     Flow now_;
     Modules modules_;
-    std::int64_t layer_ = -1;  ///< of the configuration's list
+    std::int64_t layer_ = -1;  ///< index in the configuration's list
     std::string place_ = "model";
 
 private:
     void check_size(const SampleShape& shape) const;
     void push(const backend::OperationShape& operation, SampleShape out, std::vector<std::size_t> inputs);
-    /// A weight whose first axis is that of the outputs, and their bias.
+    /// Adds a weight with the outputs as its first axis, and a bias per output.
     void add_weights(const std::string& module, std::vector<std::int64_t> weight_shape, std::int64_t fan_in);
 };
 

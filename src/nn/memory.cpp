@@ -8,10 +8,10 @@
 namespace finch::nn {
 namespace {
 
-constexpr std::int64_t alignment = 16;  ///< floats: a cache line, and the widest vector
+constexpr std::int64_t alignment = 16;  ///< floats: one cache line, as wide as the widest vector register
 
-/// A piece of the arena, needed from one moment to another, both included. A step's moments: forward of node i is i,
-/// the loss is the number of nodes n, backward of node i is 2n − i.
+/// A piece of the activation arena that is in use from the time `first` to the time `last`, both included. The times of
+/// a step: forward of node i is i, the loss is the number of nodes n, backward of node i is 2n − i.
 struct Piece {
     std::int64_t floats = 0;
     std::size_t first = 0;
@@ -45,7 +45,8 @@ private:
         return pieces_.size() - 1;
     }
 
-    /// A value lives from its node's forward to the last pass that reads it.
+    /// Adds an arena piece for each value. A value is in use from the forward pass of the node that computes it to the
+    /// last forward or backward pass that reads it.
     void find_values() {
         for (std::size_t value = 0; value < plan_.values.size(); ++value) {
             add(value, value == 0 ? 0 : value - 1, 0);  // node i makes value i + 1
@@ -64,8 +65,9 @@ private:
         }
     }
 
-    /// A gradient lives from the first pass that writes it to its node's backward. What a second reader of a value
-    /// finds is added to what the first has written.
+    /// Adds an arena piece for each gradient of a value. The gradient is in use from the first backward pass that
+    /// writes it to the backward pass of the node that computed the value. If several nodes read a value, the gradients
+    /// that they compute for it are added to the first of these gradients.
     void find_grads() {
         grads_.assign(plan_.values.size(), none);
         grads_.back() = add(plan_.values.size() - 1, loss(), loss());
@@ -86,13 +88,14 @@ private:
         }
     }
 
-    /// The largest first, each at the lowest place that is free as long as it lives.
+    /// Places the pieces in order of size, the largest first. Each piece gets the lowest offset that is free while the
+    /// piece is in use.
     void place() {
         std::vector<std::size_t> order(pieces_.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::stable_sort(order.begin(), order.end(),
                          [&](std::size_t a, std::size_t b) { return pieces_[a].floats > pieces_[b].floats; });
-        std::vector<const Piece*> placed;  // by offset
+        std::vector<const Piece*> placed;  // sorted by offset
         for (const std::size_t number : order) {
             Piece& piece = pieces_[number];
             for (const Piece* other : placed) {
@@ -131,13 +134,13 @@ private:
     struct Written {
         std::size_t node;
         std::size_t input;
-        std::size_t target;  ///< piece
-        std::size_t sum;     ///< piece that it is added to, or none
+        std::size_t target;  ///< index of the piece
+        std::size_t sum;     ///< index of the piece to which it is added, or none
     };
 
     ModelPlan& plan_;
-    std::vector<Piece> pieces_;       ///< first the values
-    std::vector<std::size_t> grads_;  ///< by value: piece, or none
+    std::vector<Piece> pieces_;       ///< starts with the values
+    std::vector<std::size_t> grads_;  ///< per value: index of the piece, or none
     std::vector<Written> written_;
 };
 

@@ -44,9 +44,10 @@ Optimizer::Optimizer(backend::Device& device, const backend::Optimizer& rule, co
     ranges_ = limits.decay_all || !decays ? std::vector<Range>{{.begin = 0, .size = parameters}} : ranges_of(plan);
 }
 
-/// Weights of convolutions and linear layers decay, what has one axis does not.
+/// Returns the ranges of the parameter arena, each with or without weight decay. Weights of convolutions and linear
+/// layers decay; tensors with one axis (biases and normalisations) do not.
 std::vector<Optimizer::Range> Optimizer::ranges_of(const ModelPlan& plan) {
-    std::map<std::int64_t, const TensorInfo*> tensors;  // by their place in the arena
+    std::map<std::int64_t, const TensorInfo*> tensors;  // by offset in the arena
     for (const TensorInfo& tensor : plan.tensors) {
         if (tensor.learns) {
             tensors[tensor.offset] = &tensor;

@@ -60,13 +60,13 @@ std::int64_t repetitions(const AnyLayer& layer) {
     }
 }
 
-/// Walks through the layers in forward order.
+/// A LayerBuilder that visits the layers of a model in forward order.
 class Planner : LayerBuilder {
 public:
     Planner(SampleShape input, std::int64_t classes, std::int64_t batch, Numerics numerics)
         : LayerBuilder(input, classes, batch, numerics), classes_(classes) {}
 
-    /// `list`: the place of the layers in the configuration.
+    /// Adds `layers`. `list` is the place of the layers in the configuration, for error messages.
     void add(const ModelSpec& layers, const std::string& list) {
         for (std::size_t i = 0; i < layers.size(); ++i) {
             layer_ = modules_.prefix.empty() ? static_cast<std::int64_t>(i) : layer_;
@@ -93,7 +93,8 @@ private:
         }
     }
 
-    /// What stands at the end of a layer; of a block that only groups layers that is the end of its body.
+    /// Returns the activation at the end of a layer. For a block that only groups layers, returns the last activation
+    /// of the block's body.
     template <class AnyLayer>
     backend::Activation activation_after(const AnyLayer& layer) const {
         if constexpr (std::same_as<AnyLayer, BlockLayer>) {
@@ -170,7 +171,7 @@ private:
         static_cast<void>(next_module());
     }
 
-    /// Nothing happens in memory: the linear layer behind it takes NHWC and keeps its columns in CHW order.
+    /// A flatten moves no data: the linear layer after it reads NHWC and stores the columns of its weight in CHW order.
     void append(const FlattenLayer& /*layer*/, const std::string& /*at*/) {
         now_.flat = true;
         static_cast<void>(next_module());
@@ -251,7 +252,7 @@ private:
         }
     }
 
-    /// From x to the shape that the body gave.
+    /// Adds the shortcut layer that converts a block's input to the shape of the body's output.
     void project(const Flow& body, const std::string& module) {
         require(body.flat == now_.flat, "a flatten within a residual block; put it before or after the block");
         if (now_.flat) {

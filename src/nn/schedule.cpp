@@ -6,12 +6,12 @@
 namespace finch::nn {
 namespace {
 
-/// From `a` to `b` along half a cosine, `share` of the way.
+/// Interpolates from `a` (share 0) to `b` (share 1) along half a cosine.
 double along_cosine(double a, double b, double share) {
     return b + (a - b) * (1 + std::cos(std::numbers::pi * share)) / 2;
 }
 
-/// The share of the initial rate.
+/// Returns the learning rate as a share of the initial rate.
 double share(const ConstantSchedule& /*schedule*/, const ScheduleTime& /*time*/) {
     return 1;
 }

@@ -7,24 +7,25 @@
 
 namespace finch::nn {
 
-/// The exponential moving average of a model's parameters and buffers over the steps of a training:
-/// torch.optim.swa_utils.AveragedModel with get_ema_multi_avg_fn(decay) and use_buffers. The first step's are copied;
-/// after each later one average = decay · average + (1 − decay) · present.
+/// The exponential moving average of a model's parameters and buffers over the steps of a training, as in
+/// torch.optim.swa_utils.AveragedModel with get_ema_multi_avg_fn(decay) and use_buffers. The first step copies the
+/// model's values to the average. Each later step computes average = decay · average + (1 − decay) · present.
 class WeightAverage {
 public:
-    /// Throws std::bad_alloc. `device` must outlive it. `decay` is in [0, 1).
+    /// Throws std::bad_alloc. `device` must outlive this object. `decay` is in [0, 1).
     WeightAverage(backend::Device& device, const ModelPlan& plan, double decay);
 
-    /// How many weights were taken up so far (AveragedModel's n_averaged): steps, and what it began with.
+    /// Number of weight sets in the average (AveragedModel's n_averaged): the steps, plus 1 if the average started from
+    /// given weights.
     [[nodiscard]] std::int64_t taken() const noexcept { return taken_; }
-    /// Counts a step, and gives its StepScalars::average_share.
+    /// Counts a step and returns its StepScalars::average_share.
     [[nodiscard]] float next() noexcept;
-    /// Asks the device to take up the model's present weights with the share of the present step.
+    /// Enqueues the update of the average by the model's present weights, with the average_share of the present step.
     void apply(backend::StepContext& step, const Model& model);
-    /// Has the model's forward() compute by the average, until the model's own pack().
+    /// Makes the model's forward() use the averaged weights until the next Model::pack().
     void pack_into(Model& model) const { model.pack(weights_); }
 
-    /// `batches` is 0, as a model's.
+    /// Returns the averaged weights; ModelState::batches is 0.
     [[nodiscard]] ModelState state() const { return weights_.state(); }
     void set_state(const ModelState& state, std::int64_t taken);
 

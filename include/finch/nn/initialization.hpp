@@ -8,15 +8,16 @@
 
 namespace finch::nn {
 
-/// pytorch: every weight and bias uniform within ±1/√fan_in, as torch.nn.Conv2d and Linear begin (kaiming_uniform with
-/// a = √5). he: weights normal with a deviation of √(2/fan_in) (kaiming_normal for relu). xavier: weights uniform
-/// within ±√(6/(fan_in + fan_out)) (xavier_uniform). he and xavier begin with biases of 0.
+/// The distribution of initial weights. With `pytorch`, weights and biases are uniform within ±1/√fan_in, the default
+/// of torch.nn.Conv2d and Linear (kaiming_uniform with a = √5). With `he`, weights are normal with standard deviation
+/// √(2/fan_in) (kaiming_normal for relu), and biases are 0. With `xavier`, weights are uniform within ±√(6/(fan_in +
+/// fan_out)) (xavier_uniform), and biases are 0.
 enum class Initialization { pytorch, he, xavier };
 constexpr std::array<std::string_view, 3> words_of(Initialization) {
     return {"pytorch", "he", "xavier"};
 }
 
-/// Initial weights; a normalisation begins as the identity. A function of (seed, individual) and what is asked for.
+/// Returns the initial weights, which depend only on the arguments. A normalisation layer starts as the identity.
 [[nodiscard]] ModelState initial_state(const ModelPlan& plan, std::uint64_t seed, std::uint64_t individual,
                                        Initialization initialization = Initialization::pytorch);
 

@@ -12,26 +12,27 @@
 
 namespace finch::nn {
 
-/// Bytes that a model and its optimizer need on `device`: the plan's, and what the device's operations share beside.
+/// Returns the bytes that a model and its optimizer need on `device`: ModelPlan::bytes plus the scratch memory that the
+/// operations share.
 [[nodiscard]] std::int64_t memory_bytes(backend::Device& device, const ModelPlan& plan);
 
-/// Learned parameters and buffers of a model, on the host.
+/// The learned parameters and buffers of a model, in host memory.
 struct ModelState {
-    std::vector<float> parameters;  ///< laid out as the plan's tensors say
+    std::vector<float> parameters;  ///< laid out by ModelPlan::tensors
     std::vector<float> buffers;
-    std::int64_t batches = 0;  ///< that it was trained with
+    std::int64_t batches = 0;  ///< number of batches that the model was trained with
 };
 
-/// A model's parameters and buffers on a device, as the plan's tensors lay them out.
+/// A model's parameters and buffers in device memory, laid out by ModelPlan::tensors.
 class Weights {
 public:
-    /// All are 0. Throws std::bad_alloc. `device` must outlive it.
+    /// Allocates the arrays and sets them to 0. Throws std::bad_alloc. `device` must outlive this object.
     Weights(backend::Device& device, const ModelPlan& plan);
 
     [[nodiscard]] std::span<float> parameters() const noexcept { return parameters_.span(); }
     [[nodiscard]] std::span<float> buffers() const noexcept { return buffers_.span(); }
 
-    /// `batches` is 0 if they are not counted.
+    /// Returns a copy of the values in host memory. Its ModelState::batches is 0.
     [[nodiscard]] ModelState state() const;
     void set_state(const ModelState& state);
 
@@ -41,11 +42,12 @@ private:
     backend::Buffer buffers_;
 };
 
-/// A network over ONE flat parameter and ONE flat gradient arena, both canonical (nn/plan.hpp).
+/// A network with ONE flat arena for all parameters and ONE for all gradients, both laid out by its plan (nn/plan.hpp).
 class Model {
 public:
-    /// Allocates everything; all weights are 0. Throws std::bad_alloc. `device` must outlive it. forward() always takes
-    /// plan.batch samples, in training and in validation: one shape needs one plan.
+    /// Allocates all memory and sets all weights to 0. Throws std::bad_alloc. `device` must outlive this object.
+    /// forward() always computes plan.batch samples, in training and in validation, so each operation has only one
+    /// shape.
     Model(backend::Device& device, ModelPlan plan);
 
     [[nodiscard]] const ModelPlan& plan() const noexcept { return plan_; }
@@ -53,32 +55,34 @@ public:
     [[nodiscard]] std::span<float> parameters() noexcept { return weights_.parameters(); }
     [[nodiscard]] std::span<const float> parameters() const noexcept { return weights_.parameters(); }
     [[nodiscard]] std::span<float> grads() noexcept { return grads_.span(); }
-    /// Buffer for the input batch (batch, H, W, C), to be written before forward().
+    /// The buffer of the input batch (batch, H, W, C). The caller writes the input batch before forward().
     [[nodiscard]] float* input() noexcept { return at(plan_.values.front().offset); }
     /// The logits (batch, classes) after forward().
     [[nodiscard]] const float* logits() const noexcept { return at(plan_.values.back().offset); }
-    /// Buffer for the gradient of the logits, to be written before backward().
+    /// The buffer of the gradient of the logits. The caller writes the gradient of the logits before backward().
     [[nodiscard]] float* grad_logits() noexcept { return at(plan_.grad_logits); }
 
-    /// Must follow every change of parameters() before the next forward().
+    /// Packs the parameters for the operations. Call pack() after every change of parameters(), before the next
+    /// forward().
     void pack() { pack(weights_); }
-    /// forward() computes by `weights` from now on, until the next pack(). They must stay where they are.
+    /// Makes forward() use `weights` until the next pack(). The memory of `weights` must stay valid until the next
+    /// pack().
     void pack(const Weights& weights);
     void forward(const backend::Pass& pass);
-    /// Fills grads(). After each node that has parameters calls `ready(begin, end)`: grads()[begin, end) are final;
-    /// the ranges come in the arena's order and cover it without a gap.
+    /// Fills grads(). After each node that has parameters, calls `ready(begin, end)`: grads()[begin, end) are final
+    /// then. The ranges come in the order of the gradient arena and cover it without gaps.
     void backward(const backend::Pass& pass, const std::function<void(std::int64_t begin, std::int64_t end)>& ready);
 
-    /// How many doubles each node sums over the ranks in forward(), and in backward(): in a training step the former
-    /// come in the nodes' order, the latter in the opposite one. 0: none.
+    /// Number of doubles that `node` all-reduces in forward() and in backward(); 0 if there are none. In a training
+    /// step, forward() runs through the nodes in order and backward() in reverse order.
     [[nodiscard]] std::size_t forward_sums(std::size_t node) const { return operations_[node]->forward_sums(); }
     [[nodiscard]] std::size_t backward_sums(std::size_t node) const {
         return plan_.nodes[node].has_backward ? operations_[node]->backward_sums() : 0;
     }
 
-    /// `batches` is 0: a model does not count.
+    /// Returns the weights; ModelState::batches is 0, because a Model does not count batches.
     [[nodiscard]] ModelState state() const { return weights_.state(); }
-    /// With pack().
+    /// Sets the weights and calls pack().
     void set_state(const ModelState& state);
 
 private:
@@ -89,13 +93,13 @@ private:
     Weights weights_;
     backend::Buffer grads_;
     backend::Buffer activations_;
-    std::vector<std::unique_ptr<backend::Operation>> operations_;  ///< by node
-    std::vector<const float*> inputs_;                             ///< of the node that is at work
+    std::vector<std::unique_ptr<backend::Operation>> operations_;  ///< per node
+    std::vector<const float*> inputs_;                             ///< of the node that is computed now
     std::vector<float*> grad_inputs_;
 };
 
-/// All tensors under PyTorch's names behind `prefix`; and back. read_tensors throws FileError if a name, a type or a
-/// shape does not fit.
+/// Converts a model state to arrays named `prefix` + PyTorch's name, and back. read_tensors() throws FileError if a
+/// name is missing or if a type or shape does not fit.
 [[nodiscard]] NamedArrays name_tensors(const ModelPlan& plan, const ModelState& state, const std::string& prefix = {});
 [[nodiscard]] ModelState read_tensors(const ModelPlan& plan, const NamedArrays& arrays, const std::string& prefix = {});
 

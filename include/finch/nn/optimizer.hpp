@@ -12,31 +12,33 @@
 
 namespace finch::nn {
 
-/// Clipping and weight decay, applied beside the optimizer's rule.
+/// Options of gradient clipping and weight decay that apply to every optimizer.
 struct OptimizerLimits {
-    std::optional<double> clip_norm = {};  ///< largest norm of all gradients; nothing: any
-    bool decay_all = true;                 ///< weight decay for biases and normalisations too
+    std::optional<double> clip_norm = {};  ///< largest norm of all gradients together; empty: no clipping
+    bool decay_all = true;                 ///< true: weight decay also applies to biases and normalisations
 };
 
-/// The optimizer's state over the flat arena of a plan's parameters.
+/// An optimizer with its state, which updates the flat parameter arena of a ModelPlan.
 class Optimizer {
 public:
     Optimizer(backend::Device& device, const backend::Optimizer& rule, const ModelPlan& plan,
               const OptimizerLimits& limits = {});
 
-    /// Steps that were counted so far.
+    /// Number of steps that next() has counted so far.
     [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
-    /// Counts a step, and gives its scalars.
+    /// Counts a step and returns its scalars.
     [[nodiscard]] backend::OptimizerScalars next(double learning_rate);
-    /// Asks the device for the update by the scalars of the present step. Changes `grads` where they are clipped.
+    /// Enqueues the update of `parameters` with the scalars of the present step. If gradients are clipped, scales
+    /// `grads` in place before the update.
     void apply(backend::StepContext& step, std::span<float> parameters, std::span<float> grads);
 
-    /// "optimizer/step", "optimizer/state_a" …; and back.
+    /// state() returns the arrays "optimizer/step", "optimizer/state_a" …; set_state() restores them and throws
+    /// FileError if they do not fit.
     [[nodiscard]] NamedArrays state() const;
     void set_state(const NamedArrays& state);
 
 private:
-    /// Neighbouring parameters that decay alike.
+    /// A range of the parameter arena. Weight decay applies to all of its parameters or to none.
     struct Range {
         std::size_t begin = 0;
         std::size_t size = 0;
@@ -48,10 +50,10 @@ private:
     backend::Optimizer rule_;
     OptimizerLimits limits_;
     std::vector<Range> ranges_;
-    backend::Buffer clip_scratch_;  ///< empty if nothing is clipped
+    backend::Buffer clip_scratch_;  ///< empty without clipping
     std::int64_t steps_ = 0;
     backend::Buffer state_a_;
-    backend::Buffer state_b_;  ///< empty if the optimizer has none
+    backend::Buffer state_b_;  ///< empty if the optimizer has no second state array
 };
 
 }  // namespace finch::nn

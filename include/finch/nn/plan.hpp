@@ -11,7 +11,7 @@
 
 namespace finch::nn {
 
-/// One sample: (height, width, channels).
+/// The shape of one sample: (height, width, channels).
 struct SampleShape {
     std::int64_t height = 1;
     std::int64_t width = 1;
@@ -20,89 +20,89 @@ struct SampleShape {
     bool operator==(const SampleShape&) const = default;
 };
 
-/// A tensor of the model under PyTorch's name and in its shape: "0.weight" (out, in, kernel, kernel), "0.bias" (out),
-/// "1.running_mean", "3.body.0.weight". The numbers count the modules of the equivalent nn.Sequential, in which every
-/// conv, activation, pool, flatten, linear, batch_norm, dropout and block is one module; a block is a module whose
-/// `body` is an nn.Sequential and whose `shortcut` is a layer or nn.Identity.
+/// A tensor of the model with its name and shape in PyTorch: "0.weight" (out, in, kernel, kernel), "0.bias" (out),
+/// "1.running_mean", "3.body.0.weight". The numbers in the names count the modules of the equivalent nn.Sequential.
+/// Every conv, activation, pool, flatten, linear, batch_norm, dropout and block is one module. The module of a block
+/// has a `body`, an nn.Sequential, and a `shortcut`, a layer or nn.Identity.
 struct TensorInfo {
     std::string name;
     std::vector<std::int64_t> shape;
-    std::int64_t offset = 0;  ///< in floats, into the arenas of the parameters, or into that of the buffers
+    std::int64_t offset = 0;  ///< in floats, in the arena of the parameters or of the buffers
     std::int64_t size = 0;    ///< in floats
-    bool learns = true;       ///< a parameter; else a buffer, which forward() changes in training
-    std::int64_t fan_in = 0;  ///< initial values are uniform within ±1/√fan_in; 0: all are `initial`
+    bool learns = true;       ///< true: a parameter; false: a buffer, which forward() updates in training
+    std::int64_t fan_in = 0;  ///< inputs per output, for Initialization; 0: all values start as `initial`
     float initial = 0;
 };
 
-/// A tensor that goes from one operation to the next.
+/// A tensor of the graph: the input of the model, or the output of an operation.
 struct Value {
     SampleShape shape;
-    std::int64_t offset = 0;  ///< in floats, into the arena of activations
+    std::int64_t offset = 0;  ///< in floats, in the arena of activations
 };
 
-/// Buffer to which a node's backward writes the gradient of one of its inputs.
+/// The buffer to which the backward of a node writes the gradient of one of the node's inputs.
 struct InputGrad {
-    std::int64_t offset = 0;   ///< in floats, into the arena of activations
-    std::int64_t add_to = -1;  ///< the gradient that it is then added to; −1: none
+    std::int64_t offset = 0;   ///< in floats, in the arena of activations
+    std::int64_t add_to = -1;  ///< offset of the gradient to which it is added afterwards; −1: none
     bool is_needed = false;
 };
 
-/// One operation.
+/// One operation of the model, with its inputs, output and memory.
 struct Node {
     backend::OperationShape operation;
-    std::vector<std::size_t> inputs;  ///< values
-    std::size_t output = 0;           ///< its value
+    std::vector<std::size_t> inputs;  ///< indices in ModelPlan::values
+    std::size_t output = 0;           ///< index in ModelPlan::values
     std::int64_t parameters_offset = 0;
-    std::int64_t parameters = 0;  ///< floats
+    std::int64_t parameters = 0;  ///< number of floats
     std::int64_t buffers_offset = 0;
-    std::int64_t buffers = 0;            ///< floats
-    bool has_backward = true;            ///< it has parameters, or something before it has
-    std::int64_t grad_output = 0;        ///< in floats, into the arena of activations
-    std::vector<InputGrad> grad_inputs;  ///< by input
+    std::int64_t buffers = 0;            ///< number of floats
+    bool has_backward = true;            ///< this node, or a node before it, has parameters
+    std::int64_t grad_output = 0;        ///< offset of the gradient of `output`, in floats, in the arena of activations
+    std::vector<InputGrad> grad_inputs;  ///< per input
 };
 
-/// A model with every shape known, for one batch size: a directed acyclic graph, its nodes in an order in which forward
-/// can go; backward goes the other way. In the arenas of parameters and gradients the last node comes first, in the
-/// order in which backward makes the gradients. Activations and their gradients share one arena: what is not needed any
-/// more makes room.
+/// A model with all shapes for one batch size: a directed acyclic graph of operations. The nodes are in the order of
+/// forward; backward runs in reverse order. In the arenas of parameters and gradients, the last node comes first,
+/// because backward computes its gradients first. Activations and their gradients share one arena, which reuses the
+/// memory of tensors that are no longer needed.
 struct ModelPlan {
     std::vector<Node> nodes;
     std::vector<Value> values;          ///< the first is the input, the last the logits
     std::vector<TensorInfo> tensors;    ///< in PyTorch's order (first module first)
-    std::vector<std::string> counters;  ///< "1.num_batches_tracked": how many batches it was trained with
+    std::vector<std::string> counters;  ///< names of batch counters: "1.num_batches_tracked"
     SampleShape input;
-    std::int64_t classes = 0;  ///< outputs: one for each class, or for each number of a target
+    std::int64_t classes = 0;  ///< number of outputs: the classes, or the numbers of a target
     std::int64_t batch = 0;
-    std::int64_t parameters = 0;   ///< floats of one arena
-    std::int64_t buffers = 0;      ///< floats
+    std::int64_t parameters = 0;   ///< floats of the arena of parameters (or gradients)
+    std::int64_t buffers = 0;      ///< floats of the arena of buffers
     std::int64_t activations = 0;  ///< floats of the arena of activations and their gradients
-    std::int64_t grad_logits = 0;  ///< offset into it
-    /// Bytes that a training of this model takes on one rank: arenas, optimizer's state, packed weights.
+    std::int64_t grad_logits = 0;  ///< offset of the logits' gradient in the arena of activations
+    /// Bytes of device memory that a training of this model needs on one rank: arenas, optimizer state, packed weights.
     std::int64_t bytes = 0;
-    /// Bytes of the host that it takes besides, now and then: while a snapshot is made, or gone on from.
+    /// Bytes of host memory that a training needs in addition while it makes a snapshot or resumes from one.
     std::int64_t snapshot_bytes = 0;
 };
 
-/// How a model's operations compute.
+/// The numerical options of a model's operations.
 struct Numerics {
     backend::Precision precision = backend::Precision::float32;
-    bool deterministic = true;  ///< the same bits each time
+    bool deterministic = true;  ///< results are bitwise reproducible
 };
 
-/// A network that cannot exist.
+/// The error for a network that cannot exist.
 class ModelError : public ConfigError {
 public:
     ModelError(std::int64_t layer, const std::string& what) : ConfigError(what), layer_(layer) {}
-    /// Index of the layer in the configuration's list; −1: none of them.
+    /// Index of the layer in the configuration's list; −1 if the error is not about one layer.
     [[nodiscard]] std::int64_t layer() const noexcept { return layer_; }
 
 private:
     std::int64_t layer_;
 };
 
-/// Infers and checks every shape, and plans the memory. Throws ModelError that names the layer by its place in the
-/// list ("model[2] (max_pool)", "model[3].layers[0] (conv)"), what is wrong and what would be right. The last layer
-/// must give (1, 1, classes) without an activation.
+/// Infers and checks every shape, and plans the memory. The last layer must output (1, 1, classes) without an
+/// activation. Throws ModelError. The message of the ModelError names the layer by its place in the list ("model[2]
+/// (max_pool)", "model[3].layers[0] (conv)"), the problem, and a valid alternative.
 [[nodiscard]] ModelPlan plan_model(const ModelSpec& spec, SampleShape input, std::int64_t classes, std::int64_t batch,
                                    Numerics numerics = {});
 

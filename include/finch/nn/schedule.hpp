@@ -7,41 +7,42 @@
 
 namespace finch::nn {
 
-/// torch.optim.lr_scheduler's StepLR, ExponentialLR, CosineAnnealingLR and OneCycleLR (its cosines).
+/// Learning rate schedules: constant, and StepLR, ExponentialLR, CosineAnnealingLR and OneCycleLR (with cosine
+/// annealing) of torch.optim.lr_scheduler.
 struct ConstantSchedule {};
 struct StepSchedule {
-    std::int64_t every = 1;  ///< epochs
+    std::int64_t every = 1;  ///< epochs between two changes
     double factor = 0.1;
 };
 struct ExponentialSchedule {
     double factor = 0.95;  ///< per epoch
 };
 struct CosineSchedule {
-    double minimum = 0;  ///< the rate at the last epoch's end, as a share of the initial one
+    double minimum = 0;  ///< rate at the end of the last epoch, as a share of the initial rate
 };
-/// Up to the rate and down again, each along half a cosine.
+/// A one-cycle schedule: the rate rises to its maximum and then falls, each along half a cosine.
 struct OneCycleSchedule {
-    double rise = 0.3;      ///< share of the training in which it rises
-    double start = 0.04;    ///< the first rate, as a share of the highest
-    double minimum = 4e-6;  ///< the last
+    double rise = 0.3;      ///< share of the training in which the rate rises
+    double start = 0.04;    ///< first rate, as a share of the highest rate
+    double minimum = 4e-6;  ///< last rate, as a share of the highest rate
 };
 using Schedule = std::variant<ConstantSchedule, StepSchedule, ExponentialSchedule, CosineSchedule, OneCycleSchedule>;
 
-/// When the rate changes; a one-cycle schedule's with every step.
+/// The interval at which the learning rate changes. A one-cycle schedule always changes the rate with every step.
 enum class Pace { epoch, step };
 constexpr std::array<std::string_view, 2> words_of(Pace) {
     return {"epoch", "step"};
 }
 
-/// Position of a training: in `unit` (0 is the first) of `units`; an epoch has `units_per_epoch`. Units are epochs or
-/// steps.
+/// The position in a training, in units of epochs or steps. `unit` counts from 0; the training has `units` units, and
+/// an epoch has `units_per_epoch`.
 struct ScheduleTime {
     std::int64_t unit = 0;
     std::int64_t units = 1;
     std::int64_t units_per_epoch = 1;
 };
 
-/// The rate there. `initial` is the first rate, of a one-cycle schedule the highest.
+/// Returns the learning rate at `time`. `initial` is the first rate, or the highest rate of a one-cycle schedule.
 [[nodiscard]] double learning_rate(const Schedule& schedule, double initial, const ScheduleTime& time);
 
 }  // namespace finch::nn
