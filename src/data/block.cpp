@@ -11,12 +11,12 @@
 namespace finch::data {
 namespace {
 
-/// What stands at the beginning of a block: height, width, channels, classes, target_size, float_pixels, and the size
-/// of each list and of two messages. The lists follow, then the messages: where streamed pixels are, names of classes.
+/// The header of a block: height, width, channels, classes, target_size, float_pixels, and the size of each list and of
+/// two messages. The lists follow the header, then the messages: the places of streamed pixels, and the class names.
 using Head = std::array<std::int64_t, 15>;
 constexpr std::size_t sizes_at = 6;
 
-/// Calls visit(list) for each list of elements of a data set; those of larger elements come first.
+/// Calls visit(list) for each list of elements of a data set. Lists with larger elements come first, for alignment.
 template <class Set, class Visit>
 void each_list(Set& set, Visit visit) {
     visit(set.validation);
@@ -33,7 +33,8 @@ std::size_t bytes_of(const Elements<T>& list) {
     return list.size() * sizeof(T);
 }
 
-/// The first is empty if pixels are not streamed, the second if classes have no names.
+/// Returns the two messages of a block: the places of streamed pixels, and the class names. The first message is empty
+/// without streamed pixels, the second without class names.
 std::array<std::string, 2> messages_of(const Dataset& set) {
     return {set.store ? to_message(set.store->pieces()) : "",
             set.class_names.empty() ? "" : to_message(set.class_names)};

@@ -20,10 +20,10 @@ constexpr std::int64_t planes = 3;
 constexpr std::int64_t image_bytes = planes * side * side;  // the planes red, green, blue, row by row
 constexpr std::int64_t records_at_once = 1024;
 
-/// CIFAR-10 or CIFAR-100. A record is its labels, of which the last one counts, and the pixels.
+/// CIFAR-10 or CIFAR-100. A record has one or two labels, then the pixels. Finch uses the last label of a record.
 struct Version {
     std::string name;
-    std::string folder;  ///< that the archive unpacks to
+    std::string folder;  ///< in the archive
     std::int64_t labels = 1;
     std::int64_t classes = 10;
     std::string names;                                ///< the file with a class's name in each line
@@ -49,13 +49,13 @@ const std::array<Version, 2>& versions() {
     return both;
 }
 
-/// A version, and where its files are.
+/// A version, and the folder that has its files.
 struct Found {
     const Version& version;
     fs::path folder;
 };
 
-/// The first version of which any file is there; CIFAR-10 if none is.
+/// Returns the first version that has any file in the folder, or CIFAR-10 if no file is found.
 Found find_version(const fs::path& folder) {
     need_folder(folder, how_to_get_cifar);
     for (const Version& version : versions()) {
@@ -71,7 +71,7 @@ Found find_version(const fs::path& folder) {
     return {versions().front(), folder};
 }
 
-/// The records of a file. Throws ConfigError unless they are whole.
+/// Returns the number of records in a file. Throws ConfigError if the file is empty or its last record is incomplete.
 std::int64_t count_records(const fs::path& path, const Version& version, Memory memory) {
     if (!fs::exists(path)) {
         refuse(path,
@@ -85,7 +85,7 @@ std::int64_t count_records(const fs::path& path, const Version& version, Memory 
     return size / version.record();
 }
 
-/// Adds one record of `set`, the number `number` of the file.
+/// Adds record number `number` of the file to `set`.
 void add_record(Dataset& set, const fs::path& path, const Version& version, std::int64_t number,
                 const std::uint8_t* record, Memory memory) {
     const std::uint8_t* const image = record + version.labels;
@@ -120,7 +120,7 @@ void read_file(Dataset& set, const fs::path& path, const Version& version, Memor
     }
 }
 
-/// Empty if the archive's file of them is not there.
+/// Reads the class names. Returns none if the archive's file of names does not exist.
 std::vector<std::string> read_names(const fs::path& folder, const Version& version) {
     const fs::path path = folder / version.names;
     std::ifstream file(path);

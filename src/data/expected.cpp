@@ -22,7 +22,7 @@ void check_number(const char* key, std::optional<std::int64_t> expected, std::in
     }
 }
 
-/// Those that the user sets apart, at the end of `samples`.
+/// Returns the indices of the validation samples that the user sets apart: the last of `samples` indices.
 std::vector<std::int64_t> set_apart(const Options& options, std::int64_t samples) {
     if (std::holds_alternative<SampledValidation>(options.validation)) {
         return {};

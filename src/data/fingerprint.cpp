@@ -13,7 +13,7 @@
 namespace finch::data {
 namespace {
 
-/// Tells how far the reading of streamed pixels is, where that takes long.
+/// Logs the progress of reading streamed pixels if the reading takes long.
 class ReadingProgress {
 public:
     explicit ReadingProgress(const Sets& sets) {
@@ -37,7 +37,8 @@ private:
     double last_ = steady_seconds();
 };
 
-/// Checks streamed pixels that begin with image `first`, as the readers check those in memory: floats must be finite.
+/// Throws ConfigError if a streamed float pixel is not finite. (The readers check pixels in memory.) `first` is the
+/// number of the first image in `pixels`.
 void check_finite(const Dataset& set, std::int64_t first, std::span<const std::uint8_t> pixels) {
     const auto size = static_cast<std::size_t>(set.bytes_per_image());
     for (std::size_t at = 0; at < pixels.size(); at += sizeof(float)) {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <span>
 
-/// Distorted digits: strokes on paper, jittered, bent by an affine map, drawn with an antialiased pen, with a stray
-/// stroke and noise. Addition, multiplication, division and square root alone, which IEEE 754 rounds alike on every
-/// machine: an image is the same bytes everywhere.
+/// Images of distorted digits: strokes that are jittered, transformed by an affine map and drawn with an antialiased
+/// pen, with stray strokes and noise. The code uses only addition, multiplication, division and square root. IEEE 754
+/// rounds these operations alike on every machine, so an image has the same bytes everywhere.
 namespace finch::data {
 namespace {
 
@@ -20,7 +20,7 @@ struct Point {
 using Stroke = std::vector<Point>;
 using Glyph = std::vector<Stroke>;
 
-/// Two hands for each digit. The points are controls: the pen rounds the corners between them.
+/// Two handwritten shapes of each digit. The points are control points: rounded() smooths the corners at them.
 const std::array<std::array<Glyph, 2>, 10>& glyphs() {
     static const std::array<std::array<Glyph, 2>, 10> all{{
         {{{{{.5, .05}, {.2, .1}, {.15, .5}, {.2, .9}, {.5, .97}, {.8, .9}, {.85, .5}, {.8, .1}, {.5, .05}}},
@@ -73,10 +73,10 @@ struct Affine {
     }
 };
 
-/// A random map from the glyph's square to an image of `size` pixels: turned by up to 20 degrees, sheared, stretched,
-/// shifted.
+/// Returns a random map from the glyph's square to an image of `size` pixels: a rotation by up to 20 degrees, shear,
+/// stretching and a shift.
 Affine random_affine(RandomStream& random, double size) {
-    const double half = random.uniform(-0.176, 0.176);  // the tangent of half the angle: no sine is needed
+    const double half = random.uniform(-0.176, 0.176);  // tangent of half the angle: no sine is needed
     const double cosine = (1 - half * half) / (1 + half * half);
     const double sine = 2 * half / (1 + half * half);
     const double width = random.uniform(0.4, 0.68) * size;
@@ -89,7 +89,7 @@ Affine random_affine(RandomStream& random, double size) {
     return map;
 }
 
-/// Corner cutting (Chaikin, An Algorithm for High-Speed Curve Generation, 1974); the ends stay.
+/// Cuts the corners of a stroke (Chaikin, An Algorithm for High-Speed Curve Generation, 1974) and keeps its ends.
 Stroke rounded(const Stroke& stroke) {
     Stroke result{stroke.front()};
     for (std::size_t i = 0; i + 1 < stroke.size(); ++i) {
@@ -112,12 +112,12 @@ double distance(Point p, Point a, Point b) noexcept {
     return std::sqrt(x * x + y * y);
 }
 
-/// Ink in [0, 1] on a square of `size` × `size` pixels.
+/// An image of `size` × `size` pixels with ink values in [0, 1].
 class Paper {
 public:
     explicit Paper(std::int64_t size) : size_(size), ink_(static_cast<std::size_t>(size * size)) {}
 
-    /// A pen of diameter `width` pixels; its edge fades over one pixel, which is the antialiasing.
+    /// Draws a stroke with a pen of diameter `width` pixels. The edge of the pen fades over one pixel for antialiasing.
     void draw(const Stroke& stroke, double width, double strength) {
         for (std::size_t i = 0; i + 1 < stroke.size(); ++i) {
             draw_line(stroke[i], stroke[i + 1], width, strength);
@@ -147,14 +147,14 @@ private:
     std::vector<double> ink_;  // (size, size)
 };
 
-/// A short line anywhere: what a neighbouring digit or a smudge leaves.
+/// Draws a short line at a random place, like a part of a neighbouring digit or a smudge.
 void draw_stray(Paper& paper, RandomStream& random, double size, double width) {
     const Point from{random.uniform(0, size), random.uniform(0, size)};
     const Point to{from.x + random.uniform(-0.25, 0.25) * size, from.y + random.uniform(-0.25, 0.25) * size};
     paper.draw({from, to}, 0.7 * width, random.uniform(0.3, 0.9));
 }
 
-/// Appends image `index` of a set (0: training, 1: test), a function of (seed, set, index).
+/// Appends image `index` of set `which` (0: training, 1: test). The image depends only on (seed, set, index).
 void append_digit(Dataset& set, std::uint64_t seed, std::uint32_t which, std::int64_t index) {
     RandomStream random(seed, Purpose::generated_data, static_cast<std::uint64_t>(index), which);
     const auto size = static_cast<double>(set.height);

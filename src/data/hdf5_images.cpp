@@ -23,8 +23,8 @@ constexpr const char* expected =
     "groups "
     "test and validation, where these are there";
 constexpr std::int64_t largest_label = 65535;
-constexpr std::int64_t exact_double = std::int64_t{1} << 53;  // a double tells whole numbers up to here apart
-constexpr std::int64_t usual_channels = 4;  // an axis of so many at most may be the channels without being told so
+constexpr std::int64_t exact_double = std::int64_t{1} << 53;  // a double holds whole numbers exactly up to here
+constexpr std::int64_t usual_channels = 4;  // an axis of at most this size may be the channels without an attribute
 
 hdf5::Hid open(const fs::path& path) {
     std::error_code failure;
@@ -40,7 +40,8 @@ hdf5::Hid open(const fs::path& path) {
     }
 }
 
-/// What `reading` gives, whose failure is the user's: it names `name`.
+/// Calls `reading` and returns its result. Converts an error to a ConfigError that names the object `name`, since the
+/// user supplied the file.
 template <class Reading>
 auto read(const fs::path& path, const std::string& name, Reading reading) {
     try {
@@ -50,7 +51,7 @@ auto read(const fs::path& path, const std::string& name, Reading reading) {
     }
 }
 
-/// The elements of `array`, each in [low, high].
+/// Returns the elements of `array` as whole numbers. Throws ConfigError unless each is a whole number in [low, high].
 template <class T>
 std::vector<T> whole_numbers(const fs::path& path, const NamedArray& array, std::int64_t low, std::int64_t high) {
     std::vector<T> numbers;
@@ -71,7 +72,7 @@ std::vector<T> whole_numbers(const fs::path& path, const NamedArray& array, std:
 
 using Shape = std::vector<std::int64_t>;
 
-/// What the images' attribute `axes` says; empty if there is none.
+/// Returns the images' attribute `axes`; empty if there is none.
 std::string told_axes(const fs::path& path, hid_t file, const std::string& name) {
     if (H5Aexists_by_name(file, name.c_str(), "axes", H5P_DEFAULT) <= 0) {
         return "";
@@ -82,8 +83,8 @@ std::string told_axes(const fs::path& path, hid_t file, const std::string& name)
     });
 }
 
-/// Whether images of four axes are (N, C, H, W): the configuration or their attribute says it, or one of the two places
-/// alone has a size that channels usually have.
+/// True if images of four axes are (N, C, H, W). The configuration or the images' attribute `axes` gives the order of
+/// the axes. If neither gives it, the channel axis is the only candidate with a usual number of channels.
 bool channels_come_first(const fs::path& path, const std::string& name, const Shape& shape, const std::string& told,
                          Axes axes) {
     const auto refuse_axes = [&](const std::string& what) {
@@ -109,7 +110,7 @@ bool channels_come_first(const fs::path& path, const std::string& name, const Sh
     return first;
 }
 
-/// (N, C, H, W) to (N, H, W, C), one image at a time.
+/// Converts (N, C, H, W) to (N, H, W, C), one image at a time.
 template <class Pixel>
 void put_channels_last(std::vector<Pixel>& pixels, const Dataset& set) {
     const std::int64_t plane = set.height * set.width;
@@ -124,7 +125,7 @@ void put_channels_last(std::vector<Pixel>& pixels, const Dataset& set) {
     }
 }
 
-/// Floats of `array`, all finite.
+/// Returns the elements of `array` as floats. Throws ConfigError unless all elements are finite.
 std::vector<float> finite_floats(const fs::path& path, const NamedArray& array) {
     std::vector<float> floats;
     const auto take = [&](const auto& values) {
@@ -141,7 +142,8 @@ std::vector<float> finite_floats(const fs::path& path, const NamedArray& array) 
     return floats;
 }
 
-/// The labels are small, and say at once whether the images can be right.
+/// Reads the labels or targets. The labels are read before the images, since they are small and reveal a wrong file
+/// early.
 void read_answers(const fs::path& path, hid_t file, const std::string& name, std::int64_t images, TargetKind answer,
                   Dataset& set) {
     const Shape shape = read(path, name, [&] { return hdf5::read_shape(file, name); });
@@ -160,7 +162,8 @@ void read_answers(const fs::path& path, hid_t file, const std::string& name, std
     }
 }
 
-/// Those of the file's attribute `classes`; none if it is not a list of strings, and so another program's.
+/// Returns the names in the file's attribute `classes`. If the attribute is not a list of strings, warns and returns no
+/// names: another program wrote it.
 std::vector<std::string> read_class_names(const fs::path& path, hid_t file, const std::string& group) {
     try {
         return class_names(hdf5::read_texts_attribute(file, "classes"));
@@ -196,7 +199,7 @@ void read_pixels(const fs::path& path, NamedArray images, bool channels_first, D
     set.pixels.own().assign(first, first + raw.size());
 }
 
-/// Leaves the pixels where they are.
+/// Leaves the pixels in the file and adds their place to the store of `set`.
 void place_pixels(const fs::path& path, hid_t file, const std::string& name, std::int64_t count, bool channels_first,
                   Dataset& set) {
     const auto place = [&] {

@@ -34,14 +34,14 @@ constexpr std::uint8_t unsigned_byte = 8;       // IDX's code of its element typ
 
 constexpr std::array<const char*, 3> prefixes{"train", "validation", "t10k"};  // by Part
 
-/// The usual names of `stem`: train-images-idx3-ubyte, train-images.idx3-ubyte, each plain or .gz.
+/// Returns the usual file names for `stem`: train-images-idx3-ubyte, train-images.idx3-ubyte, each plain or with .gz.
 std::array<std::string, 4> usual_names(const std::string& stem, int dimensions) {
     const std::string plain = fmt::format("{}-idx{}-ubyte", stem, dimensions);
     const std::string dotted = fmt::format("{}.idx{}-ubyte", stem, dimensions);
     return {plain, dotted, plain + ".gz", dotted + ".gz"};
 }
 
-/// The first of the usual names that is there; empty if none is.
+/// Returns the path of the first usual file name that exists in `folder`; empty if none exists.
 fs::path find_file(const fs::path& folder, const std::string& stem, int dimensions) {
     for (const std::string& name : usual_names(stem, dimensions)) {
         if (fs::exists(folder / name)) {
@@ -61,8 +61,8 @@ fs::path need_file(const fs::path& folder, const std::string& stem, int dimensio
     return found;
 }
 
-/// Reads an IDX file, plain or gzipped (zlib tells them apart): {0, 0, type, dimensions}, the dimensions as big-endian
-/// 32-bit numbers, the elements.
+/// A reader of an IDX file, plain or gzipped (zlib detects which). The file begins with the bytes {0, 0, type,
+/// dimensions}. The size of each dimension follows as a big-endian 32-bit number, then the elements.
 class IdxReader {
 public:
     IdxReader(fs::path path, Memory memory)
@@ -73,7 +73,8 @@ public:
         gzbuffer(file_.get(), chunk);
     }
 
-    /// Sizes along each dimension; there must be `least` to `most` of them.
+    /// Reads the size of each dimension from the header. Throws ConfigError unless there are `least` to `most`
+    /// dimensions.
     std::vector<std::int64_t> header(std::size_t least, std::size_t most) {
         std::array<std::uint8_t, 4> magic{};
         need(read(magic), 4, "its header ends too early");
@@ -97,11 +98,11 @@ public:
         return sizes;
     }
 
-    /// The rest of the file, which must be exactly `count` bytes.
+    /// Reads the rest of the file, which must be exactly `count` bytes.
     std::vector<std::uint8_t> elements(std::int64_t count) {
         need_memory(path_, count);
         std::vector<std::uint8_t> bytes;
-        bytes.reserve(static_cast<std::size_t>(std::min(count, file_bytes_)));  // a packed header may lie
+        bytes.reserve(static_cast<std::size_t>(std::min(count, file_bytes_)));  // a gzipped file's header may be wrong
         while (static_cast<std::int64_t>(bytes.size()) < count) {
             const std::size_t before = bytes.size();
             const auto wanted = std::min(chunk, count - static_cast<std::int64_t>(before));
@@ -114,13 +115,13 @@ public:
         if (read(beyond) != 0) {
             refuse(path_, fmt::format("has data after the {} elements that its header announces", count));
         }
-        int code = Z_OK;  // a packed file whose last bytes, its checksum, are missing
+        int code = Z_OK;  // a gzipped file without its last bytes, the checksum
         gzerror(file_.get(), &code);
         need(code, Z_OK, "ends too early: its checksum is missing");
         return bytes;
     }
 
-    /// Where the elements begin, `count` of them, which stay there.
+    /// Returns the offset of the `count` elements in the file. Throws ConfigError if the file is gzipped.
     std::int64_t place_of_elements(std::int64_t count) {
         if (gzdirect(file_.get()) == 0) {
             refuse_to_stream(path_, "is gzipped", fmt::format("unpack it (gunzip {})", path_.string()));
@@ -192,7 +193,7 @@ Dataset read_set(const fs::path& folder, const std::string& prefix, Memory memor
     return set;
 }
 
-/// A new file that is gzip of `bytes`, synced.
+/// Writes `bytes` into a new gzip file and syncs it.
 void write_packed(const fs::path& path, std::span<const std::uint8_t> bytes) {
     const FileDescriptor file = make_file(path);
     const gzFile packed = file ? gzdopen(::dup(file.get()), "wb6") : nullptr;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t most_shown = 10;
 
-/// Where a label occurs, as bits.
+/// The sets in which a label occurs, as bits.
 enum Occurrence : unsigned { trains = 1, validates = 2, tests = 4, left_out = 8 };
 constexpr std::array<const char*, 3> other_places{"the validation set", "the test set",
                                                   "images that data.training_samples leaves out"};
@@ -39,7 +39,7 @@ std::vector<unsigned> occurrences(const Dataset& training, const Dataset& test, 
     return found;
 }
 
-/// "label 3 (dog)", "labels 0 to 4, 7 and 12 more".
+/// Lists labels as text: "label 3 (dog)", "labels 0 to 4, 7 and 12 more".
 std::string labels_text(const Dataset& set, const std::vector<std::int64_t>& labels) {
     std::vector<std::string> parts;
     std::size_t shown = 0;
@@ -56,7 +56,7 @@ std::string labels_text(const Dataset& set, const std::vector<std::int64_t>& lab
     return fmt::format("label{} {}{}", labels.size() == 1 ? "" : "s", fmt::join(parts, ", "), more);
 }
 
-/// "no image has label 0 (labels 1 to 26: does counting start at 1?)".
+/// Reports labels without images: "no image has label 0 (labels 1 to 26: does counting start at 1?)".
 std::string absent_text(const Dataset& set, const std::vector<std::int64_t>& labels) {
     const auto first = static_cast<std::int64_t>(labels.size());
     const bool starts_later = labels.back() == first - 1;
@@ -115,7 +115,7 @@ std::string untrained_labels_text(const Dataset& training, const Dataset& test, 
     }
     const std::vector<unsigned> found = occurrences(training, test, split);
     std::vector<std::string> sentences;
-    for (unsigned places = 0; places < 2 * left_out; places += 2) {  // without those that train
+    for (unsigned places = 0; places < 2 * left_out; places += 2) {  // all combinations without training
         std::vector<std::int64_t> labels;
         for (std::size_t label = 0; label < found.size(); ++label) {
             if (found[label] == places) {
@@ -155,7 +155,7 @@ void check_class_names(const Options& options, Sets& sets) {
     const auto classes = static_cast<std::size_t>(labelled.classes);
     std::vector<std::string> names = labelled.class_names;
     if (options.kind == Kind::cifar && has_training && names.size() > classes) {
-        names.resize(classes);  // its files name all classes, also those of which these data have no image
+        names.resize(classes);  // its files name all classes, even those without an image in these data
     }
     if (!names.empty() && (has_training ? names.size() != classes : names.size() < classes)) {
         const std::int32_t first = *std::min_element(labelled.labels.begin(), labelled.labels.end());

@@ -56,7 +56,8 @@ Dataset read_test(const Options& options, std::uint64_t seed) {
     return *std::move(test);
 }
 
-/// Refuses `set` of `path`, which `what` says, unless its samples are shaped as those that train.
+/// Throws ConfigError unless `set`, read from `path`, has the shape of the training set. `what` is the set's name in
+/// the message.
 void check_shape(const std::string& path, const Dataset& training, const Dataset& set, const char* what) {
     if (set.samples() > 0 && shape_text(training) != shape_text(set)) {
         refuse(path, fmt::format("training images are {}, {} images {}; expected the same of both",
@@ -64,7 +65,7 @@ void check_shape(const std::string& path, const Dataset& training, const Dataset
     }
 }
 
-/// What `reading` gives; its error names the key that asked for it.
+/// Calls `reading` and returns its result. Puts the configuration key `key` in front of the text of a ConfigError.
 template <class Reading>
 auto with_key(const std::string& key, Reading reading) {
     try {
@@ -74,7 +75,7 @@ auto with_key(const std::string& key, Reading reading) {
     }
 }
 
-/// Sets apart a validation set of its own: it follows the samples that train.
+/// Appends a separate validation set to the training set and marks its samples for validation.
 void set_apart(const Options& options, const OwnValidation& own, Dataset& training) {
     const bool elsewhere = !own.path.empty();
     const std::string key = elsewhere ? "data.validation.own.path: " : "data.validation: own: ";
@@ -95,7 +96,7 @@ void set_apart(const Options& options, const OwnValidation& own, Dataset& traini
     }
 }
 
-/// The numbers of `column` of all systems' samples.
+/// Returns the numbers in `column` for the samples of all systems.
 std::vector<std::int64_t> read_column(const Options& options, const ColumnValidation& column, const Dataset& training) {
     if (options.systems.empty()) {
         return read_hdf5_column(options.path, column.name, training.samples());
@@ -109,7 +110,7 @@ std::vector<std::int64_t> read_column(const Options& options, const ColumnValida
     return all;
 }
 
-/// Sets apart the samples that a column of the file chooses.
+/// Selects validation samples by a column of the HDF5 file and marks them.
 void set_apart(const Options& options, const ColumnValidation& column, Dataset& training) {
     const auto numbers = with_key("data.validation.column: ", [&] { return read_column(options, column, training); });
     for (const std::int64_t value : column.values) {
@@ -144,7 +145,7 @@ Sets read_sets(const Options& options, std::uint64_t seed) {
     return sets;
 }
 
-/// One number of classes for both sets: the largest label says it.
+/// Sets the number of classes of both sets: the largest label plus 1.
 void count_classes(Sets& sets) {
     if (sets.test.labels.empty() && sets.training.labels.empty()) {
         return;
@@ -176,10 +177,10 @@ void check_normalisation(const Options& options, const Dataset& training) {
                 mean));
         }
     }
-    static_cast<void>(normalisation_of(options, training));  // refuses what does not fit
+    static_cast<void>(normalisation_of(options, training));  // throws if the values do not fit
 }
 
-/// Both sets bring with them what is computed of the pixels that train.
+/// Computes mean and deviation from the training pixels if they are `auto`, and stores them in both sets.
 void measure_pixels(const Options& options, std::uint64_t seed, Sets& sets) {
     if (!needs_moments(options)) {
         return;

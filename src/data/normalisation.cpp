@@ -11,11 +11,11 @@
 namespace finch::data {
 namespace {
 
-/// Of one channel.
+/// The number of pixels of one channel, their mean, and the sum of squared differences from the mean.
 struct Moments {
     double count = 0;
     double mean = 0;
-    double squares = 0;  ///< of the differences from the mean
+    double squares = 0;  ///< sum of the squared differences from the mean
 
     void merge(const Moments& more) {
         const double all = count + more.count;
@@ -24,7 +24,8 @@ struct Moments {
         squares += more.squares + difference * difference * (count * (more.count / all));
         count = all;
     }
-    /// Exactly 0 if all pixels are equal: the sum of fewer than 2²⁹ equal floats is exact in a double.
+    /// Returns the standard deviation. The result is exactly 0 if all pixels are equal: the sum of fewer than 2²⁹ equal
+    /// floats is exact in a double.
     [[nodiscard]] double deviation() const { return std::sqrt(squares / count); }
 };
 
@@ -97,7 +98,7 @@ Normalisation normalisation_of(const Options& options, const Dataset& set) {
         .mean = per_channel(options.mean, set.measured_mean, set.channels, "mean"),
         .deviation = per_channel(options.deviation, set.measured_deviation, set.channels, "deviation")};
     if (options.deviation.empty()) {
-        // Networks see floats: what is less than any of them is none.
+        // Networks compute with floats, so a deviation below the smallest normal float counts as 0.
         std::replace_if(
             result.deviation.begin(), result.deviation.end(),
             [](double deviation) { return deviation < static_cast<double>(std::numeric_limits<float>::min()); }, 1.0);

@@ -12,7 +12,8 @@
 namespace finch::data {
 namespace {
 
-/// `total` in proportion to the weights, all of them whole: largest remainders first, of equal ones the first.
+/// Divides `total` into whole numbers in proportion to the weights, by the largest remainder method. Of equal
+/// remainders, the first one is rounded up.
 std::vector<std::int64_t> apportion(std::int64_t total, const std::vector<double>& weights) {
     const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
     std::vector<std::int64_t> parts;
@@ -48,7 +49,8 @@ void check_share(const SystemShare& share, const System& system, std::size_t num
     }
 }
 
-/// Appends the places that the epoch `epoch` sees of one system, from the endless row of its permutations.
+/// Appends the samples that one system contributes to epoch `epoch`, as places in Split::training. The permutations of
+/// a system's images form an endless sequence; each epoch takes the next part of it.
 void add_samples(std::uint64_t seed, std::int64_t epoch, const SystemShare& share, std::vector<std::uint32_t>& places) {
     const std::int64_t images = share.end - share.begin;
     std::int64_t next = epoch * share.samples;

@@ -1,4 +1,4 @@
-// Pixels wherever they are: in memory, or in files.
+// Access to pixels in memory or in files.
 #include "finch/base/error.hpp"
 #include "finch/data/dataset.hpp"
 #include "finch/pixels/loader.hpp"
@@ -13,13 +13,13 @@
 namespace finch::data {
 namespace {
 
-constexpr std::size_t visited_bytes = std::size_t{4} << 20;  ///< of streamed pixels at once
+constexpr std::size_t visited_bytes = std::size_t{4} << 20;  ///< read from files in one step
 
 std::size_t images_at_once(const Dataset& set) {
     return std::max<std::size_t>(1, visited_bytes / static_cast<std::size_t>(set.bytes_per_image()));
 }
 
-/// What lies in memory is visited there; `samples` that follow each other at once.
+/// Visits pixels that are in memory. Calls `visit` once for each run of consecutive samples.
 void visit_in_memory(const Dataset& set, std::span<const std::int64_t> samples, const VisitPixels& visit) {
     const auto bytes = static_cast<std::size_t>(set.bytes_per_image());
     const std::span<const std::uint8_t> all(set.pixels.data(), set.pixels.size());
@@ -61,7 +61,7 @@ void visit_pixels(const Dataset& set, const VisitPixels& visit) {
 }
 
 std::int64_t prefetch_bytes(const Options& options, const Dataset& set, std::int64_t batch) {
-    constexpr std::int64_t loaders = 2;  // one reads for training, one for validation
+    constexpr std::int64_t loaders = 2;  // one for training, one for validation
     const auto image = static_cast<std::size_t>(set.bytes_per_image());
     return set.store ? loaders * static_cast<std::int64_t>(pixels::Loader::ring_bytes(image, batch, options.prefetch))
                      : 0;

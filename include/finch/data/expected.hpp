@@ -7,20 +7,22 @@
 
 namespace finch::data {
 
-/// Throws ConfigError if the sets are not what Options::expect says.
+/// Throws ConfigError if the training or test set does not have the properties in Options::expect.
 void check_expected(const Options& options, const Dataset& training, const Dataset& test);
 
-/// Sets as Options::expect says, which must be there, to be planned with: every sample has an answer, none has pixels.
-/// A normalisation that is computed is that of pixels which are as often dark as bright. Throws ConfigError if the
-/// user sets samples apart and does not say how many.
+/// Returns stand-ins for data sets, for `finch plan`, with the properties in Options::expect. Options::expect must be
+/// set. Every sample has a label or target, but no pixels. For `normalize: auto`, mean and deviation are 0.5, as if
+/// half of the pixels were black and half white. Throws ConfigError if the user sets validation samples apart but
+/// data.expect.validation is missing.
 [[nodiscard]] Datasets stand_in(const Options& options);
 [[nodiscard]] bool is_stand_in(const Dataset& set);
 
-/// Bytes of the pixels, wherever they are.
+/// Returns the size in bytes of all pixels of `set`, in memory or on disk.
 [[nodiscard]] std::int64_t pixel_bytes(const Dataset& set);
 
-/// Some samples of `set` with their pixels in memory, those of `validation` set apart behind the others. Pixels of a
-/// stand-in are noise. Throws StorageError if streamed ones cannot be read.
+/// Returns a data set with the samples `training` and `validation` of `set`, with pixels in memory. The samples
+/// `validation` come last and are marked for validation. If `set` is a stand-in, the pixels are noise. Throws
+/// StorageError if streamed pixels cannot be read.
 [[nodiscard]] Dataset excerpt(const Dataset& set, std::span<const std::int64_t> training,
                               std::span<const std::int64_t> validation);
 

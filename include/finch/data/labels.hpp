@@ -6,21 +6,21 @@
 #include <string>
 #include <vector>
 
-/// Texts about classes, for messages.
+/// Texts about classes for messages.
 namespace finch::data {
 
-/// "3", or with a name "3 (dog)".
+/// Returns the label as text: "3", or "3 (dog)" if the classes have names.
 [[nodiscard]] std::string label_text(const Dataset& set, std::int64_t label);
 
-/// "0 cat, 1 dog": at most ten of them; empty if the classes have no names.
+/// Returns at most ten class names as text: "0 cat, 1 dog"; empty if the classes have no names.
 [[nodiscard]] std::string class_names_text(const Dataset& set);
 
-/// Throws ConfigError if `names`, of data, are others than those of the classes that a network was `trained` with.
-/// Either may be empty: not known.
+/// Throws ConfigError if `names`, the class names of the data, differ from `trained`, the class names that a network
+/// was trained with. An empty list means that the names are not known.
 void check_trained_names(const std::vector<std::string>& trained, const std::vector<std::string>& names);
 
-/// The labels that no training image has, and where they occur instead; empty if there are none, or there are targets.
-/// `test` may be empty.
+/// Describes the labels that no training image has, and names the other sets that contain them. Returns an empty text
+/// if there are no such labels, or if the data have targets. `test` may be empty.
 [[nodiscard]] std::string untrained_labels_text(const Dataset& training, const Dataset& test, const Split& split);
 
 }  // namespace finch::data

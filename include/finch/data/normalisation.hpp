@@ -8,23 +8,25 @@
 
 namespace finch::data {
 
-/// A pixel p becomes (p − mean) / deviation, p of a byte / 255. One of each per channel.
+/// The normalisation of each channel: a pixel p becomes (p − mean) / deviation. Pixels that are bytes are first divided
+/// by 255.
 struct Normalisation {
     std::vector<double> mean;
     std::vector<double> deviation;  ///< 0: the channel never varies
     bool operator==(const Normalisation&) const = default;
 };
 
-/// Mean and standard deviation (over n, not n − 1) of every pixel of `samples`, of which there is at least one: in
-/// float64, by Chan, Golub and LeVeque's update from image to image in the order given, so that it is the same to the
-/// last bit wherever it is computed.
+/// Returns mean and standard deviation (over n, not n − 1) of each channel over all pixels of `samples`. `samples` must
+/// not be empty. Updates mean and deviation in float64 by the method of Chan, Golub and LeVeque, image by image in the
+/// given order. The result has the same bits on every machine.
 [[nodiscard]] Normalisation moments(const Dataset& set, std::span<const std::int64_t> samples);
 
-/// Whether mean or deviation are those of the pixels that train, which load() computes.
+/// True if load() must compute mean or deviation from the training pixels.
 [[nodiscard]] bool needs_moments(const Options& options);
 
-/// Mean and deviation of each channel of `set` by `options`; for `auto` those of the data, a deviation of 0 as 1.
-/// Throws ConfigError if their number does not fit, or the data have none.
+/// Returns mean and deviation of each channel of `set`: the numbers in `options`, or for `auto` the measured values of
+/// `set`. A measured deviation of 0 becomes 1. Throws ConfigError if the number of values does not fit the channels, or
+/// if `set` has no measured values.
 [[nodiscard]] Normalisation normalisation_of(const Options& options, const Dataset& set);
 
 }  // namespace finch::data

@@ -3,15 +3,15 @@
 #include "finch/base/named_array.hpp"
 #include "finch/data/dataset.hpp"
 
-/// Properties of the pixels that a network was trained on, in its file.
+/// Properties of the training pixels, recorded in a network's file.
 namespace finch::data {
 
-/// Notes in `arrays` what a network of `options` was shown of its training set's pixels: whether they are floats, and
-/// mean and deviation of each channel (data/float_pixels, data/mean, data/deviation), in place of what was noted
-/// before.
+/// Records in `arrays` how the training pixels of a network of `options` were represented: their type, and mean and
+/// deviation of each channel (data/float_pixels, data/mean, data/deviation). Replaces records that `arrays` already
+/// has.
 void record_pixels(NamedArrays& arrays, const Dataset& set, const Options& options);
-/// Gives `set` that mean and deviation, for options that say auto. Throws ConfigError if its pixels are of another
-/// kind.
+/// Sets mean and deviation of `set` to the recorded values, for options with `auto`. Throws ConfigError if the pixels
+/// of `set` do not have the recorded type.
 void take_recorded_pixels(const NamedArrays& arrays, Dataset& set);
 
 }  // namespace finch::data
