@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::uint32_t castagnoli = 0x82F63B78;  // reflected polynomial
 
-/// tables[k][b]: the CRC of byte b followed by k zero bytes, so that eight bytes are taken at once (Kounavis and Berry
-/// 2005).
+/// tables[k][b] is the CRC of byte b followed by k zero bytes. With these tables, one iteration processes eight bytes
+/// (Kounavis and Berry 2005).
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
 constexpr Tables make_tables() {
@@ -32,7 +32,8 @@ constexpr Tables make_tables() {
 constexpr Tables tables = make_tables();
 
 #if defined(__x86_64__)
-/// By the instruction that SSE 4.2 has for this polynomial. Takes whole words, and the complement of a CRC.
+/// Computes the CRC with the SSE 4.2 instruction for this polynomial. The size of `words` is a multiple of 8 bytes. The
+/// argument `inverted` and the result are bitwise complements of a CRC.
 __attribute__((target("sse4.2"))) std::uint32_t add_words(std::span<const std::byte> words,
                                                           std::uint32_t inverted) noexcept {
     std::uint64_t crc = inverted;

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a name stands for that is no file.
+/// Describes a directory entry that is not a regular file.
 std::string no_file(mode_t mode) {
     const char* kind = S_ISDIR(mode)    ? "a folder"
                        : S_ISLNK(mode)  ? "a symbolic link"

@@ -28,8 +28,8 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
     return spdlog::level::info;
 }
 
-/// Open MPI's mpirun gives every rank a terminal of its own and passes on what it reads there: what counts is where
-/// mpirun's own output goes.
+/// Returns true if the output of this rank reaches a terminal. Open MPI's mpirun gives every rank a pseudo-terminal and
+/// forwards the rank's output, so this function checks the standard output of mpirun.
 bool launcher_has_terminal() {
     if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) {
         return true;
@@ -40,7 +40,7 @@ bool launcher_has_terminal() {
     return length > 0 && std::string_view(target.data(), static_cast<std::size_t>(length)).starts_with("/dev/");
 }
 
-/// Standard output that takes the live line away before a line is written.
+/// A sink for standard output that clears the live line before it writes a line.
 class TerminalSink : public spdlog::sinks::stdout_sink_mt {
 public:
     void log(const spdlog::details::log_msg& message) override {

@@ -20,7 +20,8 @@ std::uint32_t high(std::uint64_t value) {
 
 }  // namespace
 
-// The seed and the purpose make the key, so that the whole counter is left for (id, index, position).
+// The key of a RandomStream is a hash of seed, purpose and index. The counter contains the position in the stream, one
+// more word of the hash, and the id.
 RandomStream::RandomStream(std::uint64_t seed, Purpose purpose, std::uint64_t id, std::uint32_t index) noexcept {
     const PhiloxCounter mixed =
         philox({{low(seed), high(seed), static_cast<std::uint32_t>(purpose), index}}, PhiloxKey{});

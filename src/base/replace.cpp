@@ -19,7 +19,7 @@ fs::path with_suffix(const fs::path& path, const char* suffix) {
     return path.string() + suffix;
 }
 
-/// Makes the file `path` of what `write` writes to it, which says whether it could, and syncs it.
+/// Creates the file `path`, fills it with `write` and syncs it. `write` must return false if a write fails.
 void write_new(const fs::path& path, const std::function<bool(int)>& write) {
     FileDescriptor file = make_file(path);
     if (!file || !write(file.get())) {
@@ -62,8 +62,7 @@ void copy_synced(const fs::path& from, const fs::path& to) {
     });
 }
 
-/// Gives the file `path`, where there is one, the second name `path.previous`. A file system without hard links gets a
-/// copy.
+/// Hard-links the file `path`, if it exists, to `path.previous`. Copies the file if the file system has no hard links.
 void keep_as_previous(const fs::path& path) {
     const fs::path previous = with_suffix(path, previous_suffix);
     const fs::path beside = unfinished_name(previous);
@@ -75,7 +74,7 @@ void keep_as_previous(const fs::path& path) {
         copy_synced(path, beside);
     }
     rename_file(beside, previous);
-    ::unlink(beside.c_str());  // rename does nothing if both names were the same file already
+    ::unlink(beside.c_str());  // rename() does nothing if both names are links to the same file
 }
 
 }  // namespace
@@ -97,7 +96,7 @@ std::string set_aside(const fs::path& path) {
 void sync_folder(const fs::path& folder) {
     const fs::path named = folder.empty() ? fs::path(".") : folder;
     const FileDescriptor descriptor(retry([&] { return ::open(named.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
-    // Some file systems cannot sync a folder and say so with EINVAL: there is nothing to be done about it.
+    // Some file systems cannot sync a folder and return EINVAL. This EINVAL is ignored.
     if (!descriptor || (retry([&] { return ::fsync(descriptor.get()); }) != 0 && errno != EINVAL)) {
         throw_storage("cannot sync " + named.string());
     }

@@ -60,7 +60,7 @@ std::string counted_of(std::int64_t count, std::int64_t whole, std::string_view 
 
 namespace {
 
-/// The bytes of the UTF-8 character that `text` begins with (RFC 3629); 0 if it begins with none.
+/// Returns the length in bytes of the UTF-8 character at the start of `text` (RFC 3629); 0 if it is not valid.
 std::size_t first_character(std::string_view text) {
     const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
     const unsigned first = byte(0);
@@ -79,8 +79,8 @@ std::size_t first_character(std::string_view text) {
     return is_too_long || is_surrogate || is_too_large ? 0 : length;
 }
 
-/// Whether a character of several bytes is shown as nothing, but moves or turns what is shown: C1 controls, ends of
-/// lines and paragraphs, marks of direction.
+/// Returns true if a multi-byte character is invisible but changes the layout: C1 controls, line and paragraph
+/// separators, marks of text direction.
 bool is_hidden(std::string_view character) {
     return (character.size() == 2 && character[0] == '\xC2' && static_cast<unsigned char>(character[1]) < 0xA0) ||
            (character >= "\u2028" && character <= "\u202E") || (character >= "\u2066" && character <= "\u2069");

@@ -5,7 +5,7 @@
 
 namespace finch {
 
-/// Optional T on the heap; null stands for T{}. A value: copies share nothing.
+/// An optional T on the heap; null represents T{}. Boxed has value semantics: each copy has its own T.
 template <class T>
 class Boxed {
 public:
@@ -24,14 +24,14 @@ public:
 
     [[nodiscard]] const T& operator*() const noexcept { return value_ ? *value_ : absent; }
     [[nodiscard]] const T* operator->() const noexcept { return &**this; }
-    /// The value for writing, allocated at the first call.
+    /// Returns the value for writing; the first call allocates it.
     [[nodiscard]] T& edit() {
         if (!value_) {
             value_ = std::make_unique<T>();
         }
         return *value_;
     }
-    /// Whether a T of its own is held, which may be T{} all the same.
+    /// Returns true if a T is allocated, even if its value equals T{}.
     [[nodiscard]] bool is_held() const noexcept { return value_ != nullptr; }
 
 private:

@@ -15,15 +15,15 @@ namespace finch {
 
 using Bytes = std::vector<std::byte>;
 
-/// CRC-32C (Castagnoli, iSCSI polynomial) of `bytes`, continuing from `crc` (0 to begin).
+/// Returns the CRC-32C (Castagnoli, iSCSI polynomial) of `bytes`, continued from `crc` (0 at the start).
 [[nodiscard]] std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t crc = 0) noexcept;
 
 namespace detail {
-/// The same on a processor that has no instruction for it.
+/// Computes crc32c() with lookup tables, for processors without a CRC-32C instruction.
 [[nodiscard]] std::uint32_t crc32c_by_tables(std::span<const std::byte> bytes, std::uint32_t crc = 0) noexcept;
 }  // namespace detail
 
-/// Appends plain values to a byte string, little-endian as on every machine that Finch runs on.
+/// A writer that appends values to a byte vector, little-endian: Finch runs on little-endian machines only.
 class ByteWriter {
 public:
     explicit ByteWriter(Bytes& out) : out_(out) {}
@@ -51,7 +51,7 @@ private:
     Bytes& out_;
 };
 
-/// Reads back what a ByteWriter wrote. Throws FileError if the bytes end too early.
+/// A reader of bytes that a ByteWriter wrote. Throws FileError if the bytes end too early.
 class ByteReader {
 public:
     explicit ByteReader(std::span<const std::byte> bytes) : bytes_(bytes) {}

@@ -10,8 +10,9 @@
 
 namespace finch {
 
-/// An enumeration whose words stand beside it, in the order of its enumerators, which count from 0:
-/// `constexpr std::array<std::string_view, 2> words_of(Scale) { return {"linear", "log"}; }`, found by its argument.
+/// An enumeration with a function words_of() that returns the enumerators' words, in the order of the enumerators,
+/// which count from 0. words_of() is found by argument-dependent lookup: `constexpr std::array<std::string_view, 2>
+/// words_of(Scale) { return {"linear", "log"}; }`.
 template <class Enum>
 concept EnumWithWords = std::is_enum_v<Enum> && requires(Enum value) {
     words_of(value);
@@ -22,7 +23,7 @@ template <EnumWithWords Enum>
     return words_of(value).at(static_cast<std::size_t>(value));
 }
 
-/// The enumerator that `text` is the word of.
+/// Returns the enumerator with the word `text`, or nothing if there is none.
 template <EnumWithWords Enum>
 [[nodiscard]] constexpr std::optional<Enum> enumerator(std::string_view text) {
     constexpr auto words = words_of(Enum{});

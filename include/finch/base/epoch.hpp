@@ -6,7 +6,7 @@
 
 namespace finch {
 
-/// Results of one epoch of a training: a line of its learning curve.
+/// The results of one epoch of a training: one row of its learning curve.
 struct Epoch {
     std::int32_t epoch = 0;
     std::int32_t ranks = 0;

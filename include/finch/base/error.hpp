@@ -5,26 +5,27 @@
 
 namespace finch {
 
-/// Whatever Finch itself throws. main() prints it with the rank and ends the run.
+/// The base class of Finch's own errors. main() prints the message with the rank and ends the run.
 class Error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// The user's input is wrong: bad YAML, impossible layout, missing data. Names the key, the line and what is accepted.
-/// main() prints it once, from rank 0, and exits with 2.
+/// An error in the user's input: bad YAML, an impossible layout, missing data. The message names the key, the line and
+/// the accepted values. main() prints it once, from rank 0, and exits with code 2.
 class ConfigError : public Error {
 public:
     using Error::Error;
 };
 
-/// A call of a library or of the operating system failed. Names the call, its place and the library's own words.
+/// A failed call of a library or of the operating system. The message names the call, its place and the library's error
+/// text.
 class ApiError : public Error {
 public:
     using Error::Error;
 };
 
-/// A file is damaged or not one of ours. Names the file and what is wrong with it.
+/// A damaged file, or a file that Finch did not write. The message names the file and the problem.
 class FileError : public Error {
 public:
     using Error::Error;

@@ -18,22 +18,22 @@
 #include <utility>
 #include <vector>
 
-/// The recorded fields of a struct, listed once: bytes, columns, CSV, comparisons and documentation follow from the
-/// list.
+/// Lists of the recorded fields of structs. Finch derives serialization, table columns, CSV, comparisons and
+/// documentation from one list per struct.
 namespace finch {
 
-/// A recorded member.
+/// A struct member that Finch records in files and messages.
 template <class Struct, class Member>
 struct Field {
-    std::string_view name;  ///< in files
+    std::string_view name;  ///< name in files
     Member Struct::*member;
-    std::string_view meaning;         ///< with its unit, if it has one
-    std::uint16_t first_version = 1;  ///< of the bytes that hold it
-    bool stands_apart = false;        ///< in a table of its own
-    bool repeats = false;             ///< a replay gives the same
-    bool is_result = false;           ///< of an evaluation: copied to an individual that reuses its result
-    bool is_long = false;             ///< text of any length
-    std::size_t width = 1;            ///< of short text's column, at least; in bytes
+    std::string_view meaning;         ///< description, with the unit if there is one
+    std::uint16_t first_version = 1;  ///< first format version that contains the field
+    bool stands_apart = false;        ///< true: stored in a separate table
+    bool repeats = false;             ///< true: a replay gives the same value
+    bool is_result = false;           ///< true: result of an evaluation, copied to individuals that reuse it
+    bool is_long = false;             ///< true: text of any length
+    std::size_t width = 1;            ///< least width of a short text's column, in bytes
 
     [[nodiscard]] constexpr Field since(std::uint16_t version) const {
         Field field = *this;
@@ -55,7 +55,8 @@ struct Field {
         field.is_result = true;
         return field;
     }
-    /// For tables that are written again behind their earlier rows.
+    /// Sets the least width of a text column. A table to which rows are appended later needs text columns of constant
+    /// width.
     [[nodiscard]] constexpr Field of_width(std::size_t bytes) const {
         Field field = *this;
         field.width = bytes;
@@ -70,14 +71,14 @@ struct Field {
 template <class Struct, class Member>
 Field(std::string_view, Member Struct::*, std::string_view) -> Field<Struct, Member>;
 
-/// A struct with its list beside it: `constexpr auto fields_of(const T*)` returns a tuple of Fields in the order of
-/// their bytes, found by its argument.
+/// A struct with a field list. `constexpr auto fields_of(const T*)`, found by argument-dependent lookup, returns a
+/// tuple of Fields in the order of their bytes.
 template <class T>
 concept Recorded = requires(const T* object) {
     fields_of(object);
 };
 
-/// The list of T's Fields, made by the compiler: a message of each individual goes through it.
+/// The list of T's Fields. The list is a compile-time constant, because the serialization of every individual uses it.
 template <Recorded T>
 inline constexpr auto field_list = fields_of(static_cast<const T*>(nullptr));
 
@@ -91,7 +92,7 @@ template <class T>
 inline constexpr bool is_list = false;
 template <class T>
 inline constexpr bool is_list<std::vector<T>> = true;
-/// A list whose bytes are those of its elements, one after the other.
+/// True for a vector of trivially copyable elements, which is serialized as one block of bytes.
 template <class T>
 inline constexpr bool is_plain_list = false;
 template <class T>
@@ -106,7 +107,7 @@ template <class T>
 inline constexpr bool is_boxed = false;
 template <class T>
 inline constexpr bool is_boxed<Boxed<T>> = true;
-/// The value in a box; mutable if the box is.
+/// Returns the value in a Boxed; a mutable reference if the Boxed is mutable.
 template <class T>
 [[nodiscard]] const T& unboxed(const Boxed<T>& box) {
     return *box;
@@ -116,7 +117,7 @@ template <class T>
     return box.edit();
 }
 
-/// A column of a table, as its Field says it.
+/// A column of a table, with the properties of its Field.
 struct Column {
     std::string name;
     std::uint16_t first_version = 1;
@@ -154,20 +155,20 @@ void for_each_column(const Column& column, Get get, const Visit& visit) {
 
 }  // namespace detail
 
-/// Calls `visit(column, get)` for each column of a table of T: a number, a text, a word or an id, which `get(object)`
-/// is a reference to. A struct within gives columns of its own, several of a kind name_1, name_2 …; lists and what
-/// stands apart give none.
+/// Calls `visit(column, get)` for each column of a table of T. `get(object)` returns a reference to the column's value:
+/// a number, a text, a word or an id. A nested struct gives its own columns, and an array gives the columns name_1,
+/// name_2 … Lists and fields in separate tables give no columns.
 template <Recorded T, class Visit>
 void for_each_column(const Visit& visit) {
     detail::for_each_column<T>(
         {}, [](auto& object) -> auto& { return object; }, visit);
 }
 
-/// How many members an aggregate has, up to 40.
+/// Returns the number of members of an aggregate, up to 40.
 template <class T>
 [[nodiscard]] consteval std::size_t member_count();
 
-/// Whether two entries have the same name or the same member.
+/// Returns true if two entries of a field list have the same name or the same member.
 template <class A, class B>
 [[nodiscard]] constexpr bool share_name_or_member(const A& a, const B& b) {
     if constexpr (std::same_as<A, B>) {
@@ -176,7 +177,7 @@ template <class A, class B>
     return a.name == b.name;
 }
 
-/// Whether no name and no member stands twice in a list.
+/// Returns true if no name and no member occurs twice in T's field list.
 template <Recorded T>
 [[nodiscard]] consteval bool entries_differ() {
     return std::apply(
@@ -187,12 +188,12 @@ template <Recorded T>
         field_list<T>);
 }
 
-/// Whether a list has an entry, of a name of its own, for each member of its struct.
+/// True if T's field list has one entry, with a unique name, for each member of T.
 template <Recorded T>
 inline constexpr bool lists_every_member =
     std::tuple_size_v<decltype(fields_of(static_cast<const T*>(nullptr)))> == member_count<T>() && entries_differ<T>();
 
-/// Whether two values of recorded types are the same to the last bit, NaN included.
+/// Returns true if two values of recorded types are bitwise equal; a NaN equals the same NaN.
 template <class T>
 [[nodiscard]] bool same_bits(const T& a, const T& b) {
     if constexpr (Recorded<T>) {
@@ -207,7 +208,7 @@ template <class T>
     }
 }
 
-/// Lets go of a box around T{}, as reading leaves them.
+/// Frees every Boxed that holds T{}. Reading a value allocates all of its boxes, even if they hold T{}.
 template <class T>
 void shrink(T& value) {
     if constexpr (Recorded<T>) {
@@ -219,7 +220,7 @@ void shrink(T& value) {
     }
 }
 
-/// Appends a value: text and lists behind their length, recorded structs field by field, words as a byte.
+/// Appends a value: text and lists with their length first, recorded structs field by field, enumerators as one byte.
 template <class T>
 void put_value(ByteWriter& writer, const T& value) {
     if constexpr (Recorded<T>) {
@@ -242,7 +243,8 @@ void put_value(ByteWriter& writer, const T& value) {
     }
 }
 
-/// Reads back what put_value() wrote in `version`; what that has not stays as it is. Throws FileError.
+/// Reads a value that put_value() wrote in format `version`. Fields that `version` does not have keep their values.
+/// Throws FileError.
 template <class T>
 void get_value(ByteReader& reader, T& value, std::uint16_t version) {
     if constexpr (Recorded<T>) {

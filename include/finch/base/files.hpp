@@ -13,29 +13,30 @@
 #include <system_error>
 #include <vector>
 
-/// Calls of the file system as a long run on a shared one needs them: what passes by itself is tried again, and no name
-/// in a folder that others write to makes the program follow a link or wait.
+/// File system calls for long runs on a shared file system. Transient failures are retried. In a folder that other
+/// users can write to, a file name cannot make the program block or follow a symbolic link.
 namespace finch {
 
-/// The file system refused: a full disk, a quota, an I/O error. The message has the file and the system's error
-/// text. Nothing is wrong with the run: it stops, to be resumed.
+/// A failure of the file system: a full disk, a quota, an I/O error. The message has the file and the system's error
+/// text. The data of the run stay intact: the run stops and can be resumed.
 class StorageError : public ApiError {
 public:
     using ApiError::ApiError;
 };
 
-/// Whether an error number means a full disk, a quota or a failing server: not the user's fault, and the same
-/// command works later. (EROFS is none of them: where a run is opened, the mount is the user's to mend.)
+/// Returns true if an error number means a full disk, a quota or a failing file server. A full disk or a failing server
+/// is not the user's mistake, and the same command can succeed later. Returns false for EROFS, because the user must
+/// correct the mount.
 [[nodiscard]] bool is_storage_failure(int code) noexcept;
 
-/// Throws StorageError with `what` (a path and what was tried) and the text of the current `errno`.
+/// Throws StorageError with `what` (a path and the failed action) and the text of the current `errno`.
 [[noreturn]] void throw_storage(const std::string& what);
 
-/// A pause of `milliseconds` between two tries.
+/// Sleeps for `milliseconds` between two attempts.
 void pause_before_retry(int milliseconds);
 
-/// `call()`, which returns a negative number where it failed and leaves the reason in errno, and once more where it was
-/// interrupted, or where a file server changed under an open name (ESTALE): six times at most, within half a second.
+/// Calls `call()`, which returns a negative number and sets errno if it fails. Repeats the call if a signal interrupted
+/// it (EINTR) or if the file changed on its server (ESTALE): at most six calls within half a second.
 template <class Call>
 auto retry(Call call) -> decltype(call()) {
     auto result = call();
@@ -46,34 +47,36 @@ auto retry(Call call) -> decltype(call()) {
     return result;
 }
 
-/// Whether there is something under the name, links followed: nothing is under links in a circle, or a name that is too
-/// long. Throws StorageError if that cannot be told.
+/// Returns true if `path` exists, following symbolic links. Returns false for a circle of links and for a name that is
+/// too long. Throws StorageError if stat() fails for another reason.
 [[nodiscard]] bool is_there(const std::filesystem::path& path);
 
-/// Why a path is not of `kind` (file, folder), after `failure` of std::filesystem::status: "there is no such file", "is
-/// no file" if that did not fail, else the system's words.
+/// Returns the reason why a path is not of `kind` (file, folder). `failure` is the error code of
+/// std::filesystem::status for the path. Returns "there is no such file" if the path does not exist, "is no file" if
+/// status succeeded, and otherwise the system's error text.
 [[nodiscard]] std::string why_not(const char* kind, const std::error_code& failure);
 
-/// The entries of a folder, by name; empty if there is no such folder. Throws StorageError.
+/// Returns the entries of a folder, sorted by name, or nothing if the folder does not exist. Throws StorageError.
 [[nodiscard]] std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder);
 
-/// Opens a file. None where that fails, with the reason in errno and, in words, in `problem`; EINVAL where it is a
-/// folder, a FIFO, a device or a socket, which it never waits for. `flags` are those of open(2): O_NOFOLLOW among them
-/// refuses links too.
+/// Opens a regular file. On failure, returns an empty descriptor, sets errno, and writes the reason to `problem`. Never
+/// blocks: for a folder, a FIFO, a device or a socket it sets EINVAL. `flags` are the flags of open(2). With
+/// O_NOFOLLOW, open_regular() also refuses symbolic links.
 [[nodiscard]] FileDescriptor open_regular(const std::filesystem::path& path, int flags, std::string& problem);
 
-/// Writes all of `bytes`. False, with the reason in errno, where that fails; a part may be written then.
+/// Writes all of `bytes`. On failure, returns false and sets errno; a part of the bytes may have been written.
 [[nodiscard]] bool write_all(int file, std::span<const std::byte> bytes);
 
-/// The content of a file; nothing if it cannot be read, is no file, or is larger than `most_bytes`.
+/// Returns the content of a file, or nothing if it cannot be read, is not a regular file, or is larger than
+/// `most_bytes`.
 [[nodiscard]] std::optional<std::string> read_text(const std::filesystem::path& path, std::uintmax_t most_bytes);
 
-/// A new file, open to read and write; what had the name is gone, and a link is not followed. None where that fails,
-/// with the reason in errno.
+/// Creates a new file, open for reading and writing. An existing file or link with the same name is unlinked first. On
+/// failure, returns an empty descriptor and sets errno.
 [[nodiscard]] FileDescriptor make_file(const std::filesystem::path& path);
 
-/// "scratch is a symbolic link to /scratch/me, which is not there": the first link on the way to `path` that leads
-/// nowhere. Empty if there is none.
+/// Returns a message about the first broken symbolic link in `path`, or an empty text if there is none: "scratch is a
+/// symbolic link to /scratch/me, which is not there".
 [[nodiscard]] std::string dangling_link(const std::filesystem::path& path);
 
 }  // namespace finch

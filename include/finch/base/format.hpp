@@ -1,5 +1,5 @@
 #pragma once
 
-/// Text from values: fmt::format, fmt::join.
+/// Formatting of values as text: fmt::format and fmt::join.
 #include <fmt/format.h>
 #include <fmt/ranges.h>

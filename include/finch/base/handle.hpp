@@ -4,7 +4,8 @@
 
 namespace finch {
 
-/// Sole owner of one C handle. `Traits` supplies `type`, `null()` and a `destroy(type)` that may log but never throws.
+/// The sole owner of one C handle. `Traits` supplies `type`, `null()` and `destroy(type)`, which may log but must not
+/// throw.
 template <class Traits>
 class UniqueHandle {
 public:

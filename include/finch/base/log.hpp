@@ -7,13 +7,13 @@
 
 namespace finch {
 
-/// Sets the default logger of this process. A silenced rank still logs warnings and errors.
+/// Sets the default logger of this process. A rank that LogOptions::ranks excludes still logs warnings and errors.
 void set_up_log(const LogOptions& options, int world_rank, bool is_leader);
 
-/// Writes "finch: TEXT" to standard error. If that fails, nothing else does.
+/// Writes "finch: TEXT" to standard error. Ignores a failure of this write.
 void complain(const std::string& text) noexcept;
 
-/// A line at the bottom of a terminal that is rewritten in place; nothing if standard output is no terminal.
+/// A progress line at the bottom of a terminal, rewritten in place. Does nothing if standard output is not a terminal.
 class LiveLine {
 public:
     [[nodiscard]] static bool available() noexcept;

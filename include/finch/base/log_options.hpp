@@ -15,12 +15,12 @@ constexpr std::array<std::string_view, 3> words_of(LogRanks) {
     return {"leader", "workers", "all"};
 }
 
-/// Where the log goes. Before set_up_log() everything from `info` up goes to standard error.
+/// The options of the log. Before set_up_log(), messages from level `info` up go to standard output (spdlog's default).
 struct LogOptions {
     LogLevel level = LogLevel::info;
-    LogRanks ranks = LogRanks::leader;  ///< world rank 0 alone, the leaders of all workers, or every rank
+    LogRanks ranks = LogRanks::leader;  ///< ranks that log: world rank 0, all leaders of workers, or every rank
     std::string path;                   ///< empty: standard output; else a file (rank > 0 appends ".RANK")
-    double interval_seconds = 10;       ///< between two progress lines in a batch log
+    double interval_seconds = 10;       ///< seconds between two progress lines in a batch job's log
 };
 
 }  // namespace finch

@@ -8,12 +8,13 @@
 #include <type_traits>
 #include <utility>
 
-/// Values as bytes between the ranks of one start, which run the same program: never for a file.
+/// Serialization of values for messages between MPI ranks, which all run the same program. Do not write these messages
+/// to files.
 namespace finch {
 
 namespace detail {
 
-/// References to all members of an aggregate, in their order.
+/// Returns references to all members of an aggregate, in order of declaration.
 template <class T>
 [[nodiscard]] constexpr auto members_of(T& value) {
     constexpr std::size_t count = member_count<std::remove_const_t<T>>();
@@ -110,7 +111,7 @@ void get_message(ByteReader& reader, T& value) {
 
 }  // namespace detail
 
-/// A number, a text, an aggregate of up to eleven members or a recorded one, a list or a map of them, as a message.
+/// Serializes a number, a text, an aggregate of up to eleven members, a recorded struct, or a list or map of these.
 template <class T>
 [[nodiscard]] std::string to_message(const T& value) {
     Bytes bytes;
@@ -119,7 +120,7 @@ template <class T>
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Throws FileError if the message ends too early.
+/// Reads a value that to_message() wrote. Throws FileError if the message ends too early.
 template <class T>
 [[nodiscard]] T from_message(const std::string& message) {
     ByteReader reader(std::as_bytes(std::span(message)));

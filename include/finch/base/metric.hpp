@@ -10,7 +10,7 @@
 
 namespace finch {
 
-/// A number beside the learning curve's own, by the name that a program gave it.
+/// A named number that a user's program reported for an epoch, in addition to the learning curve.
 struct Metric {
     static constexpr std::size_t longest_name = 64;  ///< in bytes
 
@@ -28,7 +28,7 @@ constexpr auto fields_of(const Metric*) {
 }
 static_assert(lists_every_member<Metric>);
 
-/// Values by epoch and name.
+/// Values of metrics, by epoch and name.
 using MetricsByEpoch = std::map<std::int32_t, std::map<std::string, double>>;
 [[nodiscard]] inline MetricsByEpoch by_epoch(const std::vector<Metric>& metrics) {
     MetricsByEpoch all;

@@ -6,7 +6,7 @@
 
 namespace finch {
 
-/// A std::bad_alloc that says how much memory was needed and how much was left.
+/// A std::bad_alloc with a message: how much memory was needed and how much was free.
 class OutOfMemory : public std::bad_alloc {
 public:
     OutOfMemory(std::int64_t needed_bytes, std::int64_t free_bytes)

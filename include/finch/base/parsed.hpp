@@ -7,7 +7,8 @@
 
 namespace finch {
 
-/// The number that all of `text` is, as std::from_chars reads it; nothing if it is none or a Number cannot hold it.
+/// Parses the whole of `text` with std::from_chars. Returns nothing if `text` is not a number or exceeds the range of
+/// Number.
 template <class Number>
 [[nodiscard]] std::optional<Number> parsed(std::string_view text) {
     Number number{};

@@ -14,8 +14,8 @@ struct PhiloxKey {
     std::uint32_t word[2];
 };
 
-/// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011): four words that
-/// are a pure function of a 128-bit counter and a 64-bit key.
+/// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011). Returns four
+/// random words that depend only on a 128-bit counter and a 64-bit key.
 [[nodiscard]] FINCH_PORTABLE PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
     for (int round = 0; round < 10; ++round) {
         const std::uint64_t a = std::uint64_t{0xD2511F53} * counter.word[0];

@@ -1,6 +1,7 @@
 #pragma once
 
-/// FINCH_PORTABLE: a small function that hosts and kernels both call. A compiler of kernels is told otherwise.
+/// FINCH_PORTABLE marks a small function that both host code and GPU kernels call. nvcc builds define FINCH_PORTABLE
+/// differently.
 #if !defined(FINCH_PORTABLE)
 #define FINCH_PORTABLE inline
 #endif

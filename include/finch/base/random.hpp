@@ -7,7 +7,7 @@
 
 namespace finch {
 
-/// Purpose of a stream of random numbers; keeps streams with equal ids apart.
+/// The purpose of a stream of random numbers. Streams with equal ids but different purposes are independent.
 enum class Purpose : std::uint32_t {
     breeding = 1,
     exchange = 2,
@@ -27,23 +27,23 @@ enum class Purpose : std::uint32_t {
     systems = 17,
 };
 
-/// Random numbers that depend on (seed, purpose, id, index) alone: two streams made from the same four give the same
-/// numbers on any machine, and how often another stream was asked changes nothing.
+/// A stream of random numbers that depends only on (seed, purpose, id, index). Two streams with equal seed, purpose, id
+/// and index give the same numbers on any machine. Drawing from one stream does not change the numbers of another.
 class RandomStream {
 public:
     RandomStream(std::uint64_t seed, Purpose purpose, std::uint64_t id = 0, std::uint32_t index = 0) noexcept;
 
-    /// 32 random bits.
+    /// Returns 32 random bits.
     std::uint32_t bits() noexcept;
-    /// Uniform in [0, 1), with 53 random bits.
+    /// Returns a number uniform in [0, 1), with 53 random bits.
     double uniform() noexcept;
-    /// Uniform in [low, high).
+    /// Returns a number uniform in [low, high).
     double uniform(double low, double high) noexcept;
-    /// Uniform among 0 … count − 1, without bias (Lemire 2019). `count` must be positive.
+    /// Returns an integer uniform among 0 … count − 1, without bias (Lemire 2019). `count` must be positive.
     std::uint64_t below(std::uint64_t count) noexcept;
-    /// Standard normal (Box and Muller).
+    /// Returns a standard normal number (Box and Muller).
     double normal() noexcept;
-    /// A uniformly random order of 0 … count − 1 (Fisher and Yates).
+    /// Returns a uniformly random permutation of 0 … count − 1 (Fisher and Yates).
     std::vector<std::uint32_t> permutation(std::uint32_t count);
 
 private:

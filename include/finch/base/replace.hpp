@@ -9,37 +9,41 @@
 
 namespace finch {
 
-/// Treatment of a damaged file: set aside by the holder of the run's lock, left as it is by verbs that only read.
+/// The treatment of a damaged file. The process that holds the run's lock renames a damaged file (set_aside). Commands
+/// that only read the run do not change the file (leave).
 enum class OnDamage { set_aside, leave };
 
-/// The suffixes of what replace_file() and set_aside() put beside a file.
+/// The suffixes of files that replace_file() and set_aside() create next to a file.
 inline constexpr const char* previous_suffix = ".previous";
 inline constexpr const char* damaged_suffix = ".damaged";
 
-/// Whether the file that is replaced stays as `path.previous`.
+/// The treatment of the file that is replaced. With `keep`, the old file remains as `path.previous`.
 enum class Predecessor { keep, drop };
 
-/// Makes or replaces the file `path` by `parts`, one after the other, in one step: written to `path.new`, fsync, the
-/// old file hard-linked to `path.previous`, rename, fsync of the folder. A kill at any moment leaves the old file or
-/// the new one under `path`, and so does a StorageError, after which nothing lies beside it.
+/// Creates or atomically replaces the file `path` with the concatenated `parts`. Writes `path.new`, calls fsync,
+/// hard-links the old file to `path.previous`, renames `path.new` to `path`, and syncs the folder. After a kill at any
+/// time or a StorageError, `path` is the complete old file or the complete new file. A StorageError leaves no
+/// `path.new` behind.
 void replace_file(const std::filesystem::path& path, std::initializer_list<std::span<const std::byte>> parts,
                   Predecessor predecessor);
 
-/// The same of a file that `write` makes under the name that it is given, and syncs. `write` may throw anything.
+/// Replaces a file in the same way, but `write` creates the new file under the name that it receives, and syncs it.
+/// `write` may throw any std::exception.
 void replace_file(const std::filesystem::path& path, const std::function<void(const std::filesystem::path&)>& write,
                   Predecessor predecessor);
 
-/// Makes or replaces `path.previous` by a copy of the file `path`, in one step. Throws StorageError.
+/// Creates or atomically replaces `path.previous` with a copy of the file `path`. Throws StorageError.
 void copy_to_previous(const std::filesystem::path& path);
 
-/// The name under which replace_file() writes; a kill can leave such a file, and the next write takes it over.
+/// Returns the name of the temporary file of replace_file(). A kill can leave the temporary file behind; the next write
+/// replaces it.
 [[nodiscard]] std::filesystem::path unfinished_name(const std::filesystem::path& path);
 
-/// Renames whatever has the name `path` to `path.damaged`, or to a number behind it where that cannot be replaced.
-/// Returns the new name; an empty one where it stayed.
+/// Renames `path` to `path.damaged`, or to a name with a number appended if `path.damaged` cannot be replaced. Returns
+/// the new name, or an empty text if no rename succeeded.
 std::string set_aside(const std::filesystem::path& path);
 
-/// Makes the names in `folder` outlive a dead node. Throws StorageError.
+/// Syncs `folder`, so that the names in it survive a crash of the node. Throws StorageError.
 void sync_folder(const std::filesystem::path& folder);
 
 }  // namespace finch

@@ -6,23 +6,23 @@
 
 namespace finch {
 
-/// How a run is. Its archive never says `interrupted`: that is a run which says `running` although no process holds its
-/// lock.
+/// The state of a run. The archive never stores `interrupted`: a run is interrupted if its archive says `running` but
+/// no process holds its lock.
 enum class RunState : std::uint8_t {
     running,
-    complete,     ///< its budget is used
-    stopped,      ///< it ended in good order and waits to be resumed
-    terminated,   ///< the same with seconds left, or a peer dead
-    interrupted,  ///< it ended otherwise
-    gave_up,      ///< it ended in good order, because no evaluation gave a result
+    complete,     ///< its budget is used up
+    stopped,      ///< it stopped cleanly and can be resumed
+    terminated,   ///< it stopped within seconds (SIGTERM or a dead peer) and can be resumed
+    interrupted,  ///< it ended in another way, for example by a kill
+    gave_up,      ///< it stopped cleanly because no evaluation gave a result
 };
 constexpr std::array<std::string_view, 6> words_of(RunState) {
     return {"running", "complete", "stopped", "terminated", "interrupted", "gave up"};
 }
 
-/// Exit codes of all verbs; jobs/evolve.sbatch goes by them.
+/// The exit codes of all subcommands. jobs/evolve.sbatch depends on them.
 inline constexpr int exit_done = 0;
-inline constexpr int exit_fault = 1;  ///< as is any other
+inline constexpr int exit_fault = 1;  ///< all codes that are not listed here are faults too
 inline constexpr int exit_input = 2;
 inline constexpr int exit_stopped = 75;
 inline constexpr int exit_interrupted = 76;

@@ -2,8 +2,9 @@
 
 namespace finch {
 
-/// A stop request from outside. orderly: USR2, INT once, or by the program itself. urgent: TERM, or INT twice: seconds
-/// are left and a peer may be dead, so no rank enters a collective beyond the worker, or awaits a message.
+/// A request to stop the run. `orderly` is raised by the signal USR2, by a first INT, or by the program itself.
+/// `urgent` is raised by TERM or a second INT. After an urgent request, only seconds remain and a peer may be dead, so
+/// no rank starts a collective operation beyond its worker or waits for a message.
 enum class StopRequest { none, orderly, urgent };
 
 }  // namespace finch

@@ -9,25 +9,25 @@
 
 namespace finch {
 
-/// The number of inserted, removed, replaced or swapped letters between two words (Damerau and Levenshtein).
+/// Returns the number of inserted, removed, replaced or swapped letters between two words (Damerau and Levenshtein).
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The word nearest to `word` among `known`, if one is near enough to be what was meant.
+/// Returns the word in `known` that is nearest to `word`, or nothing if no word is near enough to be the intended one.
 [[nodiscard]] std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string> known);
 
-/// "a, b, c".
+/// Returns the words in one text, with `separator` between them: "a, b, c".
 [[nodiscard]] std::string join(std::span<const std::string> words, std::string_view separator = ", ");
 
-/// "1 rank", "2 ranks"; for nouns whose plural has an s.
+/// Returns "1 rank" or "2 ranks", for nouns with a plural in s.
 [[nodiscard]] std::string counted(std::int64_t count, std::string_view noun);
 
-/// "1 of 200 evaluations"; "1 evaluation" where there is no `whole`, which is negative then.
+/// Returns "1 of 200 evaluations", or "1 evaluation" if `whole` is negative (unknown).
 [[nodiscard]] std::string counted_of(std::int64_t count, std::int64_t whole, std::string_view noun);
 
-/// `text` as valid UTF-8 without control characters other than ends of lines and tabs, and without marks of direction:
-/// each that is none of it becomes '?'.
+/// Returns `text` as printable, valid UTF-8. Invalid bytes, control characters (except newline and tab), Unicode line
+/// separators and marks of text direction become '?'.
 [[nodiscard]] std::string printable(std::string_view text);
-/// The same in one line: ends of lines and tabs become '?', too.
+/// Returns printable(text) in one line: newlines and tabs also become '?'.
 [[nodiscard]] std::string printable_line(std::string_view text);
 
 }  // namespace finch
