@@ -48,7 +48,7 @@ double macro_f1(const Classification& found) {
     return sum / static_cast<double>(classes);
 }
 
-/// "3 dog", or without a name "3".
+/// Returns a class as text: "3 dog", or "3" if the class has no name.
 std::string numbered_name(const Classification& found, std::int64_t one) {
     const std::string name = name_of(found, one);
     return fmt::format("{}{}{}", one, name.empty() ? "" : " ", name);

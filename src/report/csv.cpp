@@ -38,7 +38,7 @@ void append(std::string& out, const std::vector<std::string>& cells) {
     out += "\n";
 }
 
-/// "crossover", "0.3.17", "0.25": a value as a cell.
+/// Returns a value as the text of a cell: "crossover", "0.3.17", "0.25".
 template <class T>
 std::string text_of(const T& value) {
     if constexpr (EnumWithWords<T>) {
@@ -54,8 +54,8 @@ std::string text_of(const T& value) {
     }
 }
 
-/// The columns of /individuals, the genes behind the id, what the loss is behind it, and the islands on which it is
-/// active behind that of its birth; then why it failed; then the `metrics` at the best epoch.
+/// Returns the column names: the columns of /individuals, `problem`, then the `metrics` at the best epoch. The genes
+/// follow the column `id`, `islands` follows `island`, and `loss.measure` follows `loss`.
 std::vector<std::string> head(const search::Space& space, const std::vector<std::string>& metrics) {
     std::vector<std::string> names;
     for_each_column<search::Individual>([&](const Column& column, const auto&) {
@@ -99,7 +99,7 @@ std::vector<std::string> line(const search::Space& space, const search::Individu
     return cells;
 }
 
-/// The islands on which each individual is active: "0 2".
+/// Returns the islands on which each individual is active, as "0 2".
 std::map<search::Id, std::string> islands_by_id(const search::Population& population) {
     std::map<search::Id, std::string> islands;
     for (int island = 0; island < population.islands(); ++island) {

@@ -8,7 +8,7 @@
 namespace finch::report {
 namespace {
 
-/// How many characters a terminal shows for UTF-8 `text`: every byte but those that continue a character.
+/// Returns the number of characters in the UTF-8 text `text`: all bytes except continuation bytes.
 std::size_t shown(const std::string& text) {
     return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }

@@ -27,8 +27,9 @@
 namespace finch::report {
 namespace {
 
-/// One bar of eight heights for each value, UTF-8: the lowest value has the lowest. Of positive values that span more
-/// than a factor of 20 the logarithms; what is not finite is a cross. Of more than `width` values every so manieth.
+/// Returns a bar chart of `values` in UTF-8, one character with one of eight heights for each value. The lowest value
+/// has the lowest bar; a value that is not finite becomes a cross. The scale is logarithmic if all values are positive
+/// and span more than a factor of 20. If there are more than `width` values, draws every n-th value only.
 std::string sparkline(std::span<const double> values, std::size_t width = 80) {
     static constexpr std::array<const char*, 8> bars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     double low = std::numeric_limits<double>::infinity();
@@ -42,7 +43,7 @@ std::string sparkline(std::span<const double> values, std::size_t width = 80) {
     const std::size_t every = (values.size() + width - 1) / std::max<std::size_t>(1, width);
     std::string text;
     for (std::size_t i = 0; i < values.size(); i += std::max<std::size_t>(1, every)) {
-        const double range = place(high) / 2 - place(low) / 2;  // halves: the range of huge values is not infinite
+        const double range = place(high) / 2 - place(low) / 2;  // halves: the range of huge values would overflow
         const double share = range > 0 ? (place(values[i]) / 2 - place(low) / 2) / range : 0;
         text += std::isfinite(values[i]) ? bars.at(static_cast<std::size_t>(std::lround(share * 7))) : "×";
     }
@@ -85,8 +86,8 @@ std::string curve_table(const search::Individual& individual, const search::Meas
     return fmt::format("learning curve  {}  {}\n{}", sparkline(measured), measure.title, grid.text());
 }
 
-/// Its ancestors, nearest first, as far back as `generations`; one that is there by several ways has the
-/// shortest. Empty if it was drawn.
+/// Returns a table of the ancestors, nearest first, up to `generations` generations back. An ancestor that is reachable
+/// by several paths appears once, at its shortest distance. Empty if the individual has no parents.
 std::string lineage_table(const search::Space& space, const search::Population& population,
                           const search::Individual& individual, const std::string& fitness, int generations = 5) {
     Grid grid({"back", "id", fitness, "by", "genes"});
@@ -109,7 +110,7 @@ std::string lineage_table(const search::Space& space, const search::Population& 
     return grid.empty() ? "" : fmt::format("lineage, up to {} generations back\n{}", generations, grid.text());
 }
 
-/// The last lines of a file, indented.
+/// The last lines of a file, indented, with a heading.
 struct Tail {
     std::string heading;
     std::string text;
@@ -132,11 +133,11 @@ Tail tail(const std::filesystem::path& path, std::size_t lines) {
     return tail;
 }
 
-/// The last lines of each rank's files. A text that is that of an earlier rank or its beginning, but for the numbers,
-/// is not repeated.
+/// Returns the last lines of each rank's files. Omits a text if it equals the beginning of an earlier rank's text,
+/// ignoring numbers.
 std::string outputs(const store::RunDirectory& directory, const search::Individual& individual, std::size_t lines) {
     std::string text;
-    std::vector<std::pair<std::string, std::string>> shown;  // texts without numbers, and their files
+    std::vector<std::pair<std::string, std::string>> shown;  // texts without numbers, and their file names
     for (const char* what : {"output", "errors"}) {
         for (std::int32_t rank = 0; rank < individual.ranks; ++rank) {
             const std::filesystem::path path = directory.evaluation_file(

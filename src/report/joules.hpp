@@ -9,7 +9,7 @@
 
 namespace finch::report {
 
-/// "12.3 J", "456 kJ", "7.89 kWh", with three digits; "-" if it is not known.
+/// Returns an energy as text: "12.3 J", "456 kJ" or "7.89 kWh", with three digits, or "-" for NaN (unknown).
 inline std::string joules_text(double joules) {
     if (std::isnan(joules)) {
         return "-";
@@ -19,10 +19,10 @@ inline std::string joules_text(double joules) {
     return fmt::format("{:.{}f} {}", value, decimals, joules < 1e3 ? "J" : joules < 1e6 ? "kJ" : "kWh");
 }
 
-/// What the individuals of a run took; those in training, up to their last snapshot.
+/// The energy of all individuals of a run; of unfinished individuals, the energy up to their last snapshot.
 struct RunJoules {
     double sum = 0;
-    std::int64_t unknown = 0;  ///< individuals that were trained, of unknown joules
+    std::int64_t unknown = 0;  ///< number of trained individuals with unknown energy
 
     explicit RunJoules(const search::Population& population) {
         for (const auto& [id, one] : population.individuals()) {
@@ -31,7 +31,7 @@ struct RunJoules {
             unknown += !is_known && (one.training_seconds > 0 || one.finished_training()) ? 1 : 0;
         }
     }
-    /// "1.24 kWh; not known of 3 individuals"; empty if nothing is known.
+    /// Returns the total energy as text: "1.24 kWh; not known of 3 individuals"; empty if no energy is known.
     [[nodiscard]] std::string text() const {
         const std::string rest = unknown > 0 ? "; not known of " + counted(unknown, "individual") : "";
         return sum > 0 ? joules_text(sum) + rest : "";

@@ -23,7 +23,7 @@
 namespace finch::report {
 namespace {
 
-/// Writes JSON. NaN and Infinity stand as such, as Python reads them.
+/// A writer of JSON. Writes NaN and Infinity as words, which Python's json module accepts.
 class Json {
 public:
     using Writer = rapidjson::Writer<rapidjson::StringBuffer, rapidjson::UTF8<>, rapidjson::UTF8<>,
@@ -57,7 +57,7 @@ public:
         name(key);
         value(what);
     }
-    /// An object of the active genes, each value as the kind that it is.
+    /// Writes an object with the active genes. Each value has the JSON type of its gene.
     void genes(std::string_view key, const search::Space& space, const search::Genome& genome) {
         begin(key);
         const std::vector<bool> active = search::active_genes(space, genome);
@@ -69,7 +69,7 @@ public:
         end();
     }
 
-    /// What was written since the last call.
+    /// Returns the text written since the last call.
     [[nodiscard]] std::string take() {
         std::string text(buffer_.GetString(), buffer_.GetSize());
         buffer_.Clear();
@@ -97,7 +97,7 @@ private:
     Writer writer_{buffer_};
 };
 
-/// JSON as its standard has it: no NaN.
+/// Writes null for NaN and Infinity, as standard JSON requires.
 void member(Json& json, std::string_view name, double value) {
     if (std::isfinite(value)) {
         json.member(name, value);
@@ -121,13 +121,13 @@ void column(Json& json, const Column& column, const T& value) {
     } else if constexpr (std::same_as<T, double>) {
         member(json, column.name, value);
     } else if constexpr (std::same_as<T, std::uint64_t>) {
-        json.member(column.name, std::string_view(fmt::format("{:016x}", value)));  // a run; no double holds it
+        json.member(column.name, std::string_view(fmt::format("{:016x}", value)));  // run numbers exceed a double
     } else {
         json.member(column.name, value);
     }
 }
 
-/// The columns of T, within an open object.
+/// Writes the columns of T into an open object.
 template <class T>
 void columns(Json& json, const T& object) {
     for_each_column<T>([&](const Column& one, const auto& get) { column(json, one, get(object)); });
@@ -139,7 +139,7 @@ void individual(Json& json, const search::Space& space, const search::Individual
     json.genes("genes", space, one.genome);
 }
 
-/// Its learning curve and a program's metrics, within an open object.
+/// Writes the learning curve and the program's metrics of an individual into an open object.
 void histories(Json& json, const search::Individual& one) {
     const auto list = [&json](std::string_view name, const auto& rows) {
         json.begin_list(name);
@@ -164,7 +164,7 @@ void best_of(Json& json, const search::Space& space, const Individuals& best) {
     json.end_list();
 }
 
-/// What every `loss` is.
+/// Writes the name and the title of the measure that all losses use.
 void measure_of(Json& json, const search::Measure& measure) {
     json.begin("measure");
     json.member("name", std::string_view(measure.name));
@@ -172,7 +172,7 @@ void measure_of(Json& json, const search::Measure& measure) {
     json.end();
 }
 
-/// All starts, and the workers of the last.
+/// Writes all starts, and the workers of the last start.
 void starts_and_workers(Json& json, const store::ArchiveFacts& facts) {
     json.begin_list("start_list");
     for (const store::Start& start : facts.starts) {
@@ -201,7 +201,7 @@ std::string run_json(const store::Recovered& recovered, const search::Space& spa
     const store::ArchiveFacts& facts = recovered.facts;
     Json json;
     json.begin();
-    json.member("run", std::string_view(printable(run)));  // JSON is UTF-8, and a path need not be
+    json.member("run", std::string_view(printable(run)));  // a path may contain invalid UTF-8, JSON may not
     json.member("number", std::string_view(fmt::format("{:016x}", facts.run)));
     json.member("state", std::string_view(state_text(facts.state, population)));
     json.member("seed", std::string_view(std::to_string(facts.seed)));

@@ -8,10 +8,10 @@
 
 namespace finch::report {
 
-/// The names of the metrics that any of them has, in the order of the alphabet.
+/// Returns the names of the metrics that any of `individuals` has, in alphabetical order.
 [[nodiscard]] std::vector<std::string> metric_names(std::span<const search::Individual* const> individuals);
 
-/// The values of `names` in an epoch; NaN if one was not reported.
+/// Returns the values of the metrics `names` in an epoch, or NaN for a metric that was not reported.
 [[nodiscard]] std::vector<double> metrics_of(const MetricsByEpoch& metrics, std::int32_t epoch,
                                              const std::vector<std::string>& names);
 

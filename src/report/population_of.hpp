@@ -10,7 +10,7 @@
 
 namespace finch::report {
 
-/// Every individual on the islands on which it is active by `competition`.
+/// Returns the population of a run, with each individual on the islands on which it is active by `competition`.
 inline search::Population population_of(const store::Recovered& recovered, const Competition& competition = {}) {
     search::Population population(competition.exchange, std::max(1, recovered.facts.islands), competition.costs);
     recovered.merge_into(population);
@@ -19,7 +19,7 @@ inline search::Population population_of(const store::Recovered& recovered, const
 
 using Individuals = std::vector<const search::Individual*>;
 
-/// All that rank by loss, of all islands, but for the repeats of a final choice: the best first.
+/// Returns the individuals of all islands that rank by loss, best first, except the repeats of a final choice.
 inline Individuals ranked(const search::Population& population) {
     Individuals all;
     for (const auto& [id, individual] : population.individuals()) {

@@ -18,9 +18,11 @@ namespace {
 
 constexpr const char* without_result = " without a result";
 
-/// Failures are no progress as long as the run has no result: a job in which everything fails is not to be requeued.
-/// In a run whose starts die, the search for the individual that kills them takes several starts, and goes on although
-/// none is finished: ends without a note are counted, until the unfinished go on one at a time and deaths are charged.
+/// Returns the progress of a run. Failures do not count before the run has a result: a job in which everything fails
+/// must not be requeued. If starts die, Finch needs several starts to find the individual that kills them, even if no
+/// individual finishes. Therefore each start that ends without an end note adds a little progress, up to a maximum
+/// number of starts. After this number Finch runs unfinished individuals one at a time and charges each death to the
+/// running individual.
 double progress_of(const search::Population& population, const store::ArchiveFacts& facts) {
     constexpr double of_silent_end = 1e-6;
     const int silent_ends = facts.starts.empty() ? 0 : facts.starts.back().silent_ends;
@@ -33,7 +35,7 @@ RunState state_of(RunState recorded, bool is_locked) {
     return is_locked ? RunState::running : recorded == RunState::running ? RunState::interrupted : recorded;
 }
 
-/// Its state is the recorded one.
+/// Returns the status with the run state recorded in the archive, without checking the lock.
 Status recorded_status(const store::RunDirectory& directory) {
     Status status;
     status.state = RunState::running;

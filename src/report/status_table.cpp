@@ -10,7 +10,7 @@
 namespace finch::report {
 namespace {
 
-/// "120/200", or in epochs where these are the budget alone.
+/// Returns the progress as "120/200": in evaluations, or in epochs if only the epochs have a budget.
 std::string progress_cell(const Status& run) {
     const bool has_epochs_alone = run.budget_evaluations < 0 && run.budget_epochs >= 0;
     const std::int64_t done = has_epochs_alone ? run.epochs : static_cast<std::int64_t>(run.finished);
@@ -19,7 +19,7 @@ std::string progress_cell(const Status& run) {
                        has_epochs_alone ? " epochs" : "");
 }
 
-/// Time until the budget of evaluations is used up, at the run's rate so far.
+/// Returns the time until the budget of evaluations is used up, at the run's rate so far.
 std::string budget_cell(const Status& run) {
     const double left = static_cast<double>(run.budget_evaluations) - static_cast<double>(run.finished);
     const bool is_known = run.state == RunState::running && run.evaluations_per_hour > 0 && left > 0;

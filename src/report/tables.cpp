@@ -24,7 +24,7 @@ std::string percent(double share) {
     return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : "-";
 }
 
-/// For which all starts of the run ran together.
+/// Returns the total run time of all starts.
 double seconds_of_run(const store::ArchiveFacts& facts) {
     double all = 0;
     for (const auto& [restart, seconds] : store::seconds_of_starts(facts)) {
@@ -33,23 +33,24 @@ double seconds_of_run(const store::ArchiveFacts& facts) {
     return all;
 }
 
-/// Of its training over all starts; of what was recorded without it, from the last start to the end.
+/// Returns the training time of an individual over all starts. If it was not recorded, returns the time from the last
+/// start of the training to its end.
 double seconds_of(const search::Individual& individual) {
     return individual.training_seconds > 0 ? individual.training_seconds : individual.finished - individual.started;
 }
 
-/// "12.3", or whose result it has.
+/// Returns the training time as text, "12.3", or the individual from which the result was reused.
 std::string seconds_text(const search::Individual& individual, const store::ArchiveFacts& facts) {
     return individual.is_reused() ? "as " + reused_from_text(individual, facts)
                                   : fmt::format("{:.1f}", seconds_of(individual));
 }
 
-/// "45.6 kJ"; of what another individual took none.
+/// Returns the energy as text: "45.6 kJ", or "-" if the result was reused from another individual.
 std::string joules_cell(const search::Individual& individual) {
     return individual.is_reused() ? "-" : joules_text(individual.joules);
 }
 
-/// A table of individuals, with columns for what is known of them.
+/// Returns a table of individuals. Has a column for the energy if `tells_energy` is true.
 std::string rows_of(const search::Space& space, const Individuals& best, const store::ArchiveFacts& facts,
                     const std::string& fitness, bool tells_energy) {
     std::vector<std::string> head{"id", fitness, "accuracy", "epochs", "generation", "seconds"};

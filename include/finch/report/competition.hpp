@@ -8,7 +8,7 @@
 
 namespace finch::report {
 
-/// Rules by which a run's individuals compete, from its configuration.
+/// The rules by which the individuals of a run compete, taken from the configuration.
 struct Competition {
     search::ExchangeKind exchange = search::ExchangeKind::none;
     std::vector<search::Cost> costs = {};

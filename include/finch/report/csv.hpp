@@ -7,13 +7,16 @@
 
 namespace finch::report {
 
-/// A text as a cell of RFC 4180: in quotes if it holds what would end it.
+/// Returns a text as a CSV cell (RFC 4180): in quotes if it contains a comma, a quote or a line break.
 [[nodiscard]] std::string csv_cell(const std::string& text);
 
-/// Every individual as comma-separated values (RFC 4180) with a line of names first: id, the genes, then the columns of
-/// /individuals, `loss.measure`: what the loss is, and `islands`: those on which it is active now by `competition`,
-/// with spaces between, as the tables of the best have it; last, metric.NAME for each metric, at the individual's best
-/// epoch. Ids read restart.worker.sequence; numbers read back to the same bits; what was not measured is "nan".
+/// Returns every individual as comma-separated values (RFC 4180), after a line of column names. Ids have the form
+/// restart.worker.sequence. Numbers have enough digits to be read back to the same bits. Values that were not measured
+/// are "nan". The columns:
+/// - id, the genes, then the columns of /individuals
+/// - `loss.measure`: the meaning of the loss
+/// - `islands`: the islands on which the individual is active now by `competition`, separated by spaces
+/// - metric.NAME for each metric, at the individual's best epoch
 [[nodiscard]] std::string csv(const store::Recovered& recovered, const Competition& competition);
 
 }  // namespace finch::report

@@ -8,17 +8,18 @@
 
 namespace finch::report {
 
-/// The content of `finch show` as one JSON object: run, state, counts, the measure of its losses, the `top` best
-/// individuals of all and of each island by `competition`, the workers of the last start. NaN becomes null.
+/// Returns the content of `finch show` as one JSON object: run, state, counts, and the measure of the losses. The
+/// object also contains the `top` best individuals of the run and of each island by `competition`, and the workers of
+/// the last start. NaN becomes null.
 [[nodiscard]] std::string run_json(const store::Recovered& recovered, const search::Space& space,
                                    const Competition& competition, const std::string& run, int top);
 
-/// Every individual of a run, each with what individual_json() has.
+/// Returns every individual of a run as JSON, each with the members of individual_json().
 [[nodiscard]] std::string individuals_json(const store::Recovered& recovered, const search::Space& space,
                                            const search::Measure& measure, const std::string& run);
 
-/// All that is recorded of one individual: the columns of /individuals under their names, its active genes, its
-/// learning curve and the program's metrics. Throws ConfigError if the run has no such individual.
+/// Returns the record of one individual as JSON: the columns of /individuals under their names, the active genes, the
+/// learning curve and the program's metrics. Throws ConfigError if the run does not contain the individual.
 [[nodiscard]] std::string individual_json(const store::Recovered& recovered, const search::Space& space,
                                           const search::Measure& measure, search::Id id);
 
