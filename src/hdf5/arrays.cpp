@@ -32,11 +32,11 @@ Hid space_of(const std::vector<std::int64_t>& shape) {
 
 using Values = decltype(NamedArray::values);
 
-constexpr std::ptrdiff_t deepest = 16;      // groups within groups
-constexpr std::uint64_t most_widening = 8;  // bytes of memory for one in the file: an 8-bit number comes as 64 bits
+constexpr std::ptrdiff_t deepest = 16;      // nesting depth of groups
+constexpr std::uint64_t most_widening = 8;  // bytes of memory per byte in the file: 8-bit numbers become 64 bits
 
-/// Empty values of the kind that holds a dataset's numbers; nothing if it holds no numbers of up to 64 bits (floats:
-/// 128).
+/// Returns an empty vector of the type that holds a dataset's numbers. Returns nothing if the dataset holds no numbers,
+/// or numbers of more than 64 bits (floats: 128 bits).
 std::optional<Values> kind_of(hid_t dataset) {
     const Hid type(check_reading(H5Dget_type(dataset), "H5Dget_type"));
     const std::size_t bytes = H5Tget_size(type.get());
@@ -56,7 +56,8 @@ std::optional<Values> kind_of(hid_t dataset) {
     return std::nullopt;
 }
 
-/// H5Lvisit's: notes the name of every link. It ends the visit before it goes deeper than its stack can bear.
+/// A callback of H5Lvisit that records the name of every link. The callback ends the visit at the depth `deepest`,
+/// before the recursion exhausts the stack.
 herr_t note_name(hid_t, const char* name, const H5L_info_t*, void* names) {
     const std::string text = name;
     static_cast<std::vector<std::string>*>(names)->push_back(text);

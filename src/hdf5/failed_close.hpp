@@ -4,8 +4,8 @@
 
 namespace finch::hdf5 {
 
-/// Why an id could not be closed since this was last asked: the first reason; empty if all could. What a data set's
-/// closing could not write to its file is lost.
+/// Returns the first reason why an HDF5 id could not be closed since the last call; empty if there was no failure. If
+/// the close of a dataset cannot write elements to the file, these elements are lost.
 [[nodiscard]] std::string take_reason_of_failed_close();
 
 }  // namespace finch::hdf5

@@ -1,4 +1,4 @@
-// Whole files: the user block with its checksum, writing in one step, opening after a check.
+// Operations on whole files: the user block with its checksum, atomic writing, and the check before opening.
 #include "finch/hdf5/file.hpp"
 
 #include "finch/base/bytes.hpp"
@@ -30,11 +30,12 @@ constexpr std::size_t chunk_bytes = std::size_t{1} << 18;
 
 using UserBlock = std::array<std::byte, user_block_bytes>;
 
-/// What the user block says; the rest of it is zeros.
+/// The data at the start of the user block: an identification, the version, the checksum and the size. The rest of the
+/// user block is zeros.
 struct Seal {
     std::array<char, 8> magic;
     std::uint32_t version;
-    std::uint32_t crc;  ///< CRC-32C of the whole file, taken with 0 in this place
+    std::uint32_t crc;  ///< CRC-32C of the whole file, computed with 0 in this place
     std::uint64_t rest_bytes;
 };
 static_assert(sizeof(Seal) == 24);
@@ -51,27 +52,28 @@ UserBlock sealed(std::span<const std::byte> rest) {
     return block_of(seal);
 }
 
-/// Makes a file with room for a seal before it, by the driver of `access`.
+/// Makes a file with room for a user block, with the file driver in `access`.
 Hid make_file(const fs::path& path, unsigned how, hid_t access) {
-    // Readable by HDF5 1.8 and later; the formats before that give a row's type half as much room.
+    // Selects file formats that HDF5 1.8 and later can read. Older formats have half as much room for a row's type.
     check(H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST), "H5Pset_libver_bounds");
     const Hid creation(check(H5Pcreate(H5P_FILE_CREATE), "H5Pcreate"));
     check(H5Pset_userblock(creation.get(), user_block_bytes), "H5Pset_userblock");
     return Hid(check(H5Fcreate(path.c_str(), how, creation.get(), access), "H5Fcreate " + path.string()));
 }
 
-/// An open HDF5 file that exists only in memory.
+/// Makes an HDF5 file that exists only in memory.
 Hid file_in_memory(const fs::path& path) {
     const Hid access(check(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate"));
     check(H5Pset_fapl_core(access.get(), growth_bytes, false), "H5Pset_fapl_core");
     return make_file(path, H5F_ACC_TRUNC, access.get());
 }
 
-/// The bytes that follow the user block: the memory that the file lives in, as long as it is open. (H5Fget_file_image
-/// gives a copy in which it clears flags without correcting the checksum over them.)
+/// Returns the bytes behind the user block. The bytes are in the memory of the open file, and valid while it is open.
+/// H5Fget_file_image is no alternative: it returns a copy with cleared flags, and with a wrong checksum over these
+/// flags.
 std::span<const std::byte> bytes_of(hid_t file) {
     check(H5Fflush(file, H5F_SCOPE_LOCAL), "H5Fflush");
-    // Of what HDF5 uses; the memory is a multiple of growth_bytes.
+    // The number of bytes that HDF5 uses; the allocated memory is a multiple of growth_bytes.
     const auto size = static_cast<std::size_t>(check(H5Fget_file_image(file, nullptr, 0), "H5Fget_file_image"));
     void* memory = nullptr;
     check(H5Fget_vfd_handle(file, H5P_DEFAULT, &memory), "H5Fget_vfd_handle");
@@ -79,7 +81,7 @@ std::span<const std::byte> bytes_of(hid_t file) {
     return {whole + user_block_bytes, size};
 }
 
-/// A new HDF5 file on the disk. Whatever lies under `path` is gone, and no link is followed.
+/// Makes a new HDF5 file on disk. Removes an existing file at `path`, and follows no symbolic link.
 Hid new_file(const fs::path& path) {
     const Hid access(check(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate"));
     ::unlink(path.c_str());
@@ -106,7 +108,7 @@ std::size_t read_some(int file, std::span<std::byte> out, const fs::path& path) 
     return have;
 }
 
-/// Whether it is the name or its permissions that are wrong, not the file system.
+/// True if the error `code` concerns the file's name or permissions, not the file system.
 bool is_about_the_name(int code) {
     return code == ENOENT || code == ENOTDIR || code == EACCES || code == EPERM || code == ELOOP || code == EINVAL ||
            code == ENXIO || code == ENAMETOOLONG;
@@ -124,7 +126,7 @@ FileDescriptor open_to_read(const fs::path& path) {
     return file;
 }
 
-/// What follows the user block: its length and its checksum, continued from `crc`.
+/// The size and the checksum of the file behind the user block. The checksum continues from `crc`.
 struct Rest {
     std::uint64_t bytes = 0;
     std::uint32_t crc = 0;
@@ -139,7 +141,7 @@ Rest checksum_rest(int file, std::uint32_t crc, const fs::path& path) {
     return rest;
 }
 
-/// Writes the user block of a finished file, and syncs the whole. Throws StorageError.
+/// Writes the user block of a finished file and syncs the file. Throws StorageError.
 void seal(const fs::path& path) {
     std::string problem;
     FileDescriptor file = open_regular(path, O_RDWR | O_NOFOLLOW, problem);
@@ -163,14 +165,14 @@ void seal(const fs::path& path) {
     }
 }
 
-/// Fills a new HDF5 file on the disk. What the library cannot write, or cannot copy from a file that was whole when it
-/// was opened, is the file system's fault.
+/// Fills a new HDF5 file on disk. Converts all HDF5 errors to StorageError: only a failing file system can break a
+/// write, or a copy from a file that was intact when it was opened.
 void fill_file(const fs::path& path, const std::function<void(hid_t file)>& fill) {
     try {
         static_cast<void>(take_reason_of_failed_close());
         Hid file = new_file(path);
         fill(file.get());
-        // Elements that a data set's closing could not write are lost, and nothing later says so.
+        // If the close of a dataset cannot write elements, they are lost, and no later HDF5 call reports an error.
         if (const std::string why = take_reason_of_failed_close(); !why.empty()) {
             throw StorageError(fmt::format("cannot write {}: {}", path.string(), why));
         }
@@ -185,9 +187,9 @@ void fill_file(const fs::path& path, const std::function<void(hid_t file)>& fill
     }
 }
 
-/// What is wrong with the bytes of `path`; nothing if they are as they were written. Throws FileError if the file
-/// cannot be opened or is of a layout that this program does not know: that is no damage. StorageError if it cannot
-/// be read.
+/// Describes the damage of the file `path`; returns nothing if the bytes have not changed since they were written.
+/// Throws FileError if the file cannot be opened or has an unknown layout version; neither case counts as damage.
+/// Throws StorageError if the file cannot be read.
 std::optional<std::string> damage_of(const fs::path& path) {
     const FileDescriptor file = open_to_read(path);
     UserBlock block{};

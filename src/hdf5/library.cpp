@@ -10,7 +10,7 @@
 namespace finch::hdf5 {
 namespace {
 
-/// HDF5's innermost message about the last failure, which it forgets.
+/// Returns HDF5's innermost message about the last failure, and clears HDF5's error stack.
 std::string last_message() {
     std::string message;
     const auto keep_first = [](unsigned, const H5E_error2_t* error, void* text) -> herr_t {
@@ -25,7 +25,8 @@ std::string last_message() {
     return message.empty() ? "HDF5 gives no reason" : message;
 }
 
-/// Of the first close that failed since it was asked for; empty if none did. HDF5 is used by one thread.
+/// The reason of the first close that failed since take_reason_of_failed_close() was called; empty if none failed. Only
+/// one thread uses HDF5.
 std::string reason_of_failed_close;
 
 void keep_reason_of_failed_close() noexcept {
@@ -33,7 +34,7 @@ void keep_reason_of_failed_close() noexcept {
         const std::string reason = last_message();
         reason_of_failed_close = reason_of_failed_close.empty() ? reason : reason_of_failed_close;
     } catch (const std::exception&) {
-        // Out of memory: what writes a file meets that too.
+        // Memory is exhausted: the code that writes the file then fails for the same reason.
     }
 }
 
@@ -64,8 +65,8 @@ std::string take_reason_of_failed_close() {
 
 void prepare() {
     static const bool prepared = [] {
-        // Of a file that could not be closed on a full disk HDF5 frees the memory and keeps the handle: at the
-        // program's end it would close it again.
+        // If HDF5 cannot close a file on a full disk, it frees the file's memory but keeps the handle. HDF5's atexit
+        // function would close this handle again.
         H5dont_atexit();
         ::setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
         H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);

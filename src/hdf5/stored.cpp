@@ -1,4 +1,4 @@
-// What is checked before anything is read: where a dataset's elements are, and whether the file can hold so many.
+// The checks before reading: where a dataset's elements are stored, and whether the file is large enough for them.
 #include "stored.hpp"
 
 #include "finch/base/error.hpp"
@@ -11,7 +11,7 @@
 namespace finch::hdf5 {
 namespace {
 
-constexpr std::uint64_t largest_packing = 1100;  // deflate packs 1032 bytes into one at best
+constexpr std::uint64_t largest_packing = 1100;  // deflate compresses at most 1032 bytes into one
 constexpr std::uint64_t smallest_chunk_limit = std::uint64_t{1} << 20;
 
 herr_t follow_nowhere(const char*, const char*, const char*, const char*, unsigned*, hid_t, void*) {
@@ -28,7 +28,7 @@ std::vector<hsize_t> chunk_of(hid_t creation, std::size_t dimensions) {
     return chunk;
 }
 
-/// Whether every element was written. H5Dget_space_status compares bytes, which says nothing of packed chunks.
+/// True if every element was written. H5Dget_space_status compares bytes, which is meaningless for compressed chunks.
 bool is_whole(hid_t dataset, hid_t creation, const std::vector<std::int64_t>& shape) {
     if (H5Pget_layout(creation) != H5D_CHUNKED) {
         H5D_space_status_t status{};
@@ -47,7 +47,7 @@ bool is_whole(hid_t dataset, hid_t creation, const std::vector<std::int64_t>& sh
     return written == product(chunks, "the number of chunks");
 }
 
-/// Throws FileError if a filter is missing. Whether there is any.
+/// True if the dataset has filters, such as compression. Throws FileError if a filter is not available.
 bool check_filters(hid_t creation, const std::string& name) {
     const int filters = H5Pget_nfilters(creation);
     for (int i = 0; i < filters; ++i) {

@@ -8,16 +8,16 @@
 namespace finch::hdf5 {
 namespace {
 
-constexpr std::size_t conversion_bytes = std::size_t{1} << 20;  // libhdf5's own choice
+constexpr std::size_t conversion_bytes = std::size_t{1} << 20;  // libhdf5's default
 
-/// A text that HDF5 allocated.
+/// Returns a text that HDF5 allocated, and frees the original.
 std::string taken(char* text) {
     std::string result = text == nullptr ? "" : text;
     H5free_memory(text);
     return result;
 }
 
-/// For each number of an enum, the place of its word among `words`; −1 if it is none of them.
+/// Maps each number of an enum to the index of its word in `words`; to −1 if the word is not there.
 std::map<std::int32_t, std::int32_t> places(hid_t type, std::span<const std::string> words) {
     std::map<std::int32_t, std::int32_t> found;
     const int members = H5Tget_nmembers(type);
@@ -84,7 +84,8 @@ void TableReader::read(RowRange rows) {
     const Hid transfer(check(H5Pcreate(H5P_DATASET_XFER), "H5Pcreate"));
     check(H5Pset_vlen_mem_manager(transfer.get(), Texts::allocate, &texts_, Texts::keep, nullptr),
           "H5Pset_vlen_mem_manager");
-    // libhdf5 clears a megabyte for each table, however small, unless it is told. A text takes 8 bytes here, 16 there.
+    // By default libhdf5 clears a buffer of 1 MiB for each table, even a small one. A variable-length text takes 8
+    // bytes in memory and 16 in the file, hence the factor 2.
     const std::size_t rows_at_once = std::clamp<std::size_t>(conversion_bytes / (2 * row_bytes_), 1, rows_);
     check(H5Pset_buffer(transfer.get(), rows_at_once * 2 * row_bytes_, nullptr, nullptr), "H5Pset_buffer");
     const hsize_t first = rows.first;

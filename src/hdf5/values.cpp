@@ -27,14 +27,15 @@ void write_value(hid_t at, const std::string& name, hid_t type, const void* valu
     check(H5Awrite(attribute.get(), type, value), "attribute " + name + " cannot be written");
 }
 
-/// Throws FileError unless `space` holds one element and `type` is of the class `wanted`.
+/// Throws FileError unless `space` holds one element and `type` has the class `wanted`.
 void check_single(hid_t space, hid_t type, H5T_class_t wanted, const std::string& what) {
     if (H5Sget_simple_extent_type(space) != H5S_SCALAR || H5Tget_class(type) != wanted) {
         throw FileError(what + " is no single " + (wanted == H5T_STRING ? "text" : "number"));
     }
 }
 
-/// Opens the attribute `name` and checks that it is one value of the class `wanted`, whose type goes to `type`.
+/// Opens the attribute `name` and stores its type in `type`. Throws FileError unless the attribute is one value of the
+/// class `wanted`.
 Hid open_attribute(hid_t at, const std::string& name, H5T_class_t wanted, Hid& type) {
     const std::string what = "attribute " + name;
     Hid attribute(check_reading(H5Aopen(at, name.c_str(), H5P_DEFAULT), "there is no " + what));
@@ -56,13 +57,13 @@ Number read_number(hid_t at, const std::string& name, H5T_class_t wanted, hid_t 
     return value;
 }
 
-/// `text` of the fixed length of `type` without what pads it.
+/// Removes the padding from `text`, a text with the fixed length of `type`.
 std::string without_padding(std::string text, hid_t type) {
     text.resize(text.find_last_not_of(H5Tget_strpad(type) == H5T_STR_SPACEPAD ? ' ' : '\0') + 1);
     return text.substr(0, text.find('\0'));
 }
 
-/// One text of fixed or variable length, at most `most` bytes; `read(type, to)` fetches it.
+/// Reads one text of fixed or variable length with `read(type, to)`. A fixed-length text may have at most `most` bytes.
 template <class Read>
 std::string read_one_text(hid_t type, std::uint64_t most, const std::string& what, Read read) {
     if (H5Tis_variable_str(type) > 0) {

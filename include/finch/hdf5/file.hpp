@@ -13,7 +13,7 @@
 
 namespace finch::hdf5 {
 
-/// Owns any hid_t; closes it by its kind.
+/// The handle traits of any hid_t; destroy() closes an id according to its type.
 struct HidTraits {
     using type = hid_t;
     static type null() noexcept { return -1; }
@@ -21,45 +21,47 @@ struct HidTraits {
 };
 using Hid = UniqueHandle<HidTraits>;
 
-/// Before HDF5's first use: it prints nothing by itself, and locks no file (shared file systems refuse that) unless
-/// HDF5_USE_FILE_LOCKING says so. Every function here that opens or makes a file calls it; repetition does no harm.
+/// Configures HDF5 before its first use. After this call, HDF5 prints no error messages. HDF5 locks no files unless
+/// HDF5_USE_FILE_LOCKING enables locks, since shared file systems refuse locks. All functions of this header that open
+/// or make a file call prepare(). Repeated calls do no harm.
 void prepare();
 
-/// Throws ApiError with `what` and HDF5's own innermost message where `result` is negative; returns it otherwise.
+/// Returns `result`. Throws ApiError with `what` and HDF5's innermost error message if `result` is negative.
 hid_t check(hid_t result, const std::string& what);
-/// The same while something is read: throws FileError.
+/// Checks the result of a read operation like check(), but throws FileError.
 hid_t check_reading(hid_t result, const std::string& what);
 
-/// Writes an HDF5 file as one step: made in memory, with a user block of 512 bytes that holds a CRC-32C of the whole,
-/// then replace_file() with Predecessor::keep. At any moment `path` is the old or the new file. `fill` gets the open
-/// file. Throws StorageError if the disk is full and the like, ApiError for what HDF5 refuses; whole is the file
-/// either way.
+/// Writes an HDF5 file in one atomic step. `fill` fills the open file in memory. The file begins with a user block of
+/// 512 bytes, which contains a CRC-32C of the whole file. replace_file() with Predecessor::keep then writes the file to
+/// disk. At any moment `path` is the old or the new file. Throws StorageError if the file system fails, for example if
+/// the disk is full, and ApiError if HDF5 refuses a call. The file at `path` stays intact in both cases.
 void write_file(const std::filesystem::path& path, const std::function<void(hid_t file)>& fill);
 
-/// The same for a file that may be too large for memory: made on the disk, under the name of an unfinished file, and
-/// read once more for its checksum. Where the disk fills up HDF5 keeps the unfinished file, a descriptor and its
-/// caches, open until the process ends. `before_replacing` is called once the new file is whole; where it throws the
-/// old one stays.
+/// Writes an HDF5 file like write_file(), but builds it on disk, because it may be too large for memory. The file has
+/// the name of an unfinished file until it is complete. The complete file is read once more to compute its checksum. If
+/// the disk is full, HDF5 keeps the unfinished file, a descriptor and its caches open until the process ends. Calls
+/// `before_replacing` when the new file is complete; if this call throws, the old file stays.
 void write_large_file(const std::filesystem::path& path, const std::function<void(hid_t file)>& fill,
                       const std::function<void()>& before_replacing = {});
 
-/// Opens a file read-only after its user block's CRC was checked. Throws FileError that names what is wrong: missing,
-/// truncated, not HDF5, the checksum does not fit.
+/// Opens a file read-only after checking the CRC in its user block. Throws FileError with the reason: missing,
+/// truncated, not HDF5, or a wrong checksum.
 [[nodiscard]] Hid open_file(const std::filesystem::path& path);
 
-/// Opens a user's own HDF5 file read-only: no user block of ours, no checksum. Throws FileError.
+/// Opens a user's own HDF5 file read-only: it has no user block of Finch and no checksum. Throws FileError.
 [[nodiscard]] Hid open_plain_file(const std::filesystem::path& path);
 
-/// open_file(path), else its predecessor. A damaged file is told in `problems`. Nothing if both are damaged or
-/// missing. Throws FileError if one cannot be opened at all (permission, a newer layout): such a file is left as it
-/// is. Throws StorageError if it cannot be told what is there.
+/// Opens `path`, or its predecessor if `path` is damaged or missing. Adds a message to `problems` for each damaged
+/// file. Returns nothing if both files are damaged or missing. Throws FileError if a file cannot be opened at all
+/// (permission, a newer layout), and leaves this file as it is. Throws StorageError if the file system fails.
 [[nodiscard]] std::optional<Hid> open_file_or_previous(const std::filesystem::path& path,
                                                        std::vector<std::string>& problems, OnDamage on_damage);
 
-/// Attributes (at most 64 KiB) of the object `at`, and datasets by name ('/' makes groups). Reading believes nothing:
-/// it throws FileError that names the object where an attribute or text is no single value of its kind, and where a
-/// dataset is stored outside of the file (external storage or links), virtual, not wholly written, packed by a filter
-/// that is not there, or larger than the file can hold; all that before anything is allocated for it.
+/// These functions write and read attributes (at most 64 KiB) and datasets of the object `at`. A '/' in a dataset's
+/// name makes groups. Read functions do not trust the file: they check an object before they allocate memory. Read
+/// functions throw FileError with the object's name if an attribute or text is not a single value of its type. Read
+/// functions also throw FileError if a dataset is stored outside the file (external storage or links), is virtual, is
+/// not completely written, needs a missing filter, or claims to be larger than the file can hold.
 void write_attribute(hid_t at, const std::string& name, const std::string& value);
 void write_attribute(hid_t at, const std::string& name, std::int64_t value);
 void write_attribute(hid_t at, const std::string& name, double value);
@@ -69,30 +71,34 @@ void write_texts_attribute(hid_t at, const std::string& name, const std::vector<
 [[nodiscard]] std::int64_t read_int_attribute(hid_t at, const std::string& name);
 [[nodiscard]] double read_double_attribute(hid_t at, const std::string& name);
 [[nodiscard]] std::uint64_t read_unsigned_attribute(hid_t at, const std::string& name);
-/// A one-dimensional attribute of texts.
+/// Reads a one-dimensional attribute of texts.
 [[nodiscard]] std::vector<std::string> read_texts_attribute(hid_t at, const std::string& name);
 [[nodiscard]] bool has_attribute(hid_t at, const std::string& name);
-/// Throws Error if the shape does not fit the number of values.
+/// Writes an array. Throws Error if the shape does not fit the number of values.
 void write_array(hid_t at, const NamedArray& array);
-/// Numbers come in the smallest of the four kinds that holds them all: uint8 as such, other whole numbers as int64,
-/// 16- and 32-bit floats as float, other floats as double. Throws FileError if there is no such dataset of numbers.
+/// Reads a dataset of numbers. The result has the smallest of four types that holds all numbers of the dataset: uint8
+/// for uint8, int64 for other whole numbers, float for 16- and 32-bit floats, double for other floats. Throws FileError
+/// if there is no such dataset of numbers.
 [[nodiscard]] NamedArray read_array(hid_t at, const std::string& name);
-/// The shape of a dataset that read_array() would not refuse for what it claims. Throws FileError.
+/// Returns the shape of a dataset, after the same checks as read_array(). Throws FileError.
 [[nodiscard]] std::vector<std::int64_t> read_shape(hid_t at, const std::string& name);
-/// Place in the file of a dataset's elements, stored one after another as in memory: bytes from the file's beginning,
-/// and whether they are floats of 32 bits, not unsigned bytes.
+/// The place of a dataset with contiguous elements: the byte offset in the file, and the type, which is 32-bit float or
+/// unsigned byte.
 struct Contiguous {
     std::int64_t offset = 0;
     bool is_float = false;
 };
-/// Throws FileError that says how else it is stored: in chunks, packed, as other numbers.
+/// Returns the place of a contiguous dataset's elements. Throws FileError if the elements are stored in chunks,
+/// compressed, or of another type. The message gives the reason.
 [[nodiscard]] Contiguous read_place(hid_t at, const std::string& name);
-/// Every dataset of numbers under `at`, names with '/', in the order of the names.
+/// Reads every dataset of numbers under `at` and its groups, in the order of their names. The name of a dataset in a
+/// group contains '/'.
 [[nodiscard]] NamedArrays read_arrays(hid_t at);
 void write_text(hid_t at, const std::string& name, const std::string& text);
 [[nodiscard]] std::string read_text(hid_t at, const std::string& name);
 
-/// "1.10.8" as loaded, and what the program was built with where that is another one. Says whether locking is on.
+/// Returns a text with the version of the loaded HDF5 library, such as "1.10.8". The text also has the version at build
+/// time if it differs, and the value of HDF5_USE_FILE_LOCKING.
 [[nodiscard]] std::string library_version();
 
 }  // namespace finch::hdf5

@@ -9,17 +9,17 @@
 #include <string>
 #include <vector>
 
-/// Tables that follow from a struct's list of fields: a column for each that does not stand in a table of its own.
-/// Numbers and texts as they are, words as an enum, an id as its number.
+/// Tables that are derived from a struct's list of fields: a column for each field that has no table of its own.
+/// Numbers and texts are stored unchanged, C++ enums as HDF5 enums, ids as numbers.
 namespace finch::hdf5 {
 
-/// A struct around one number, which makes it a type of its own (an id).
+/// A struct around one number, such as an id.
 template <class T>
 concept WrappedNumber = requires(T id) {
     { id.value } -> std::same_as<std::uint64_t&>;
 };
 
-/// Adds the columns of Row; `at(row)` is a const Row&.
+/// Adds a column to `table` for each recorded field of Row. `at(row)` returns a const Row&.
 template <Recorded Row, class At>
 void add_columns(TableWriter& table, At at) {
     for_each_column<Row>([&](const Column& column, auto get) {
@@ -39,8 +39,8 @@ void add_columns(TableWriter& table, At at) {
     });
 }
 
-/// Reads the columns of Row from a table that was written in `version`; `at(row)` is a Row&. What that version has not
-/// stays as it is. Throws FileError if another column is missing.
+/// Reads the columns of Row from a table that was written in `version`. `at(row)` returns a Row&. Members of Row that
+/// this version did not record keep their values. Throws FileError if any other column is missing.
 template <Recorded Row, class At>
 void read_columns(const TableReader& table, At at, std::int64_t version) {
     for_each_column<Row>([&](const Column& column, auto get) {
@@ -69,7 +69,7 @@ void read_columns(const TableReader& table, At at, std::int64_t version) {
     }
 }
 
-/// All rows of a table of Rows that was written in `version`.
+/// Reads all rows of a table of Rows that was written in `version`.
 template <Recorded Row>
 [[nodiscard]] std::vector<Row> read_rows(const TableReader& table, std::int64_t version) {
     std::vector<Row> rows(table.rows());

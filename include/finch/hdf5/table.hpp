@@ -19,19 +19,19 @@
 
 namespace finch::hdf5 {
 
-/// Two ids in one column.
+/// A column's value that consists of two ids.
 using Pair = std::array<std::uint64_t, 2>;
 
-/// Types that a column stores unchanged.
+/// The types that a column stores unchanged.
 template <class T>
 concept ColumnValue = std::same_as<T, std::int32_t> || std::same_as<T, std::uint32_t> ||
     std::same_as<T, std::int64_t> || std::same_as<T, std::uint64_t> || std::same_as<T, double> || std::same_as<T, Pair>;
 
-/// HDF5's type of a column of T.
+/// Returns HDF5's type of a column of T.
 template <ColumnValue T>
 [[nodiscard]] Hid type_of();
 
-/// An enum whose members are `words`, numbered from 0.
+/// Returns an HDF5 enum with the members `words`, numbered from 0.
 [[nodiscard]] Hid enum_type(std::span<const std::string> words);
 
 /// Rows [first, first + count) of a table.
@@ -40,20 +40,21 @@ struct RowRange {
     std::size_t count = 0;
 };
 
-/// Whether something of that name stands there.
+/// True if `at` has an object with this name.
 [[nodiscard]] bool has_table(hid_t at, const std::string& name);
 
-/// A table that may be too large for memory, read in blocks. `key` is its column of whole numbers that says whose a row
-/// is. Every function throws FileError if the file cannot be read; the first one where it has no such table.
+/// A table that may be too large for memory and is read in blocks. The column `key` contains the id of each row's
+/// owner. Every function throws FileError if the file cannot be read. The constructor also throws FileError if the
+/// table does not exist.
 class LargeTable {
 public:
     LargeTable(hid_t at, std::string name, std::string key);
 
     [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
-    /// Calls `visit` with the keys, a block of rows at a time, from the first row on.
+    /// Calls `visit` with the keys of all rows in order, a block of rows at a time.
     void visit(const std::function<void(std::span<const std::uint64_t>)>& visit) const;
-    /// Reads `rows` as elements of the compound `type`: by the columns' names; what the table does not have stays as it
-    /// is in `out`.
+    /// Reads `rows` as elements of the compound type `type`; columns are matched by name. Members without a column in
+    /// the table keep their values in `out`.
     void read(RowRange rows, hid_t type, std::byte* out) const;
 
 private:
@@ -64,24 +65,26 @@ private:
     std::size_t rows_ = 0;
 };
 
-/// A table that is written at once: columns by name, each with a function that gives its value in a row, then write().
-/// The rows are packed, contiguous, and one compound element each. What the functions look at must live until write().
+/// A table that is written in one step. First columns are added, each with a name and a function that returns its value
+/// in a row; then write() is called. The rows are packed and contiguous, each a compound element. All objects that the
+/// columns' functions use must stay alive until write() is called.
 class TableWriter {
 public:
     explicit TableWriter(std::size_t rows);
 
-    /// `value(row)` is a ColumnValue.
+    /// Adds a column. `value(row)` returns a ColumnValue.
     template <class Value>
     void column(const std::string& name, Value value) {
         using Cell = std::remove_cvref_t<std::invoke_result_t<Value, std::size_t>>;
         add(name, type_of<Cell>(), std::move(value));
     }
-    /// `place(row)` is the place of the row's word among `words`, an std::int32_t.
+    /// Adds an enum column. `place(row)` returns the index of the row's word in `words`, an std::int32_t.
     template <class Value>
     void enumeration(const std::string& name, std::span<const std::string> words, Value place) {
         add(name, enum_type(words), std::move(place));
     }
-    /// Short text, padded to the longest in the column, or to `width` bytes. `text(row)` is a const std::string&.
+    /// Adds a column of short texts, padded to the longest of them, or to `width` bytes. `text(row)` returns a const
+    /// std::string&.
     template <class Text>
     void text(const std::string& name, Text text, std::size_t width = 1) {
         for (std::size_t row = 0; row < rows_; ++row) {
@@ -93,17 +96,19 @@ public:
             std::memset(cell + value.size(), 0, width - value.size());
         });
     }
-    /// Text of any length, each row as long as it is; slower. `text(row)` is a const std::string& that lives on.
+    /// Adds a column of texts of any length. Variable-length texts need no padding, but are slower. `text(row)` returns
+    /// a const std::string& that stays valid until write() is called.
     template <class Text>
     void long_text(const std::string& name, Text text) {
         add(name, variable_text(), [text](std::size_t row) { return text(row).c_str(); });
     }
 
-    /// How many bytes the type of a row takes in the file, which HDF5 limits to 64 KiB.
+    /// Returns the encoded size of the row type in bytes. HDF5 limits this size to 64 KiB.
     [[nodiscard]] std::size_t type_bytes() const;
-    /// Throws ApiError.
+    /// Writes the table. Throws ApiError.
     void write(hid_t at, const std::string& name) const { write(at, name, nullptr, {}); }
-    /// The same, behind `kept` rows of an earlier table, whose missing columns become zeros.
+    /// Writes the rows `kept` of an earlier table, then the rows of this table. Columns that the earlier table lacks
+    /// are zero in its rows.
     void write(hid_t at, const std::string& name, const LargeTable* earlier, std::span<const RowRange> kept) const;
 
 private:
@@ -139,20 +144,20 @@ private:
     std::vector<Column> columns_;
 };
 
-/// A table that was read at once; columns are asked for by name. Every function throws FileError if there is no such
-/// column or it has another type.
+/// A table that is read in one step; its columns are then accessed by name. Every function throws FileError if the
+/// column does not exist or has another type.
 class TableReader {
 public:
-    /// Throws FileError if there is no such table, or it claims more rows or text than its file can hold.
+    /// Reads a table. Throws FileError if the table does not exist, or claims more rows or text than its file can hold.
     TableReader(hid_t at, std::string name);
     TableReader(const TableReader&) = delete;
     TableReader& operator=(const TableReader&) = delete;
-    /// Reads a large table in blocks that stay in a processor's cache: calls `visit` with each, and the row that it
-    /// begins with; once where there are no rows.
+    /// Reads a large table in blocks that fit into a processor's cache. Calls `visit` with each block and the index of
+    /// its first row; calls it once if there are no rows.
     static void read_in_blocks(hid_t at, const std::string& name,
                                const std::function<void(const TableReader& block, std::size_t first)>& visit);
 
-    /// Rows read by this reader, and rows of the whole table.
+    /// The number of rows in this reader, and in the whole table.
     [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
     [[nodiscard]] std::size_t all_rows() const noexcept { return all_rows_; }
 
@@ -167,10 +172,10 @@ public:
         }
         return values;
     }
-    /// For each row the index of its word in `words`, whatever the numbering in the file.
+    /// Returns the index in `words` of each row's word, independent of the enum's numbers in the file.
     [[nodiscard]] std::vector<std::int32_t> enumeration(const std::string& column_name,
                                                         std::span<const std::string> words) const;
-    /// Either kind of text.
+    /// Returns the texts of a column with texts of fixed or variable length.
     [[nodiscard]] std::vector<std::string> text(const std::string& column_name) const;
 
 private:
@@ -178,12 +183,13 @@ private:
         std::size_t offset;
         Hid type;
     };
-    /// Memory for HDF5's texts of variable length: together no longer than the file, however often it names one.
+    /// Memory for HDF5's texts of variable length. The total size of these texts is limited to the file's size: a file
+    /// may refer to one text many times.
     struct Texts {
         std::pmr::monotonic_buffer_resource memory;
         std::uint64_t bytes_left = 0;
-        static void* allocate(std::size_t size, void* texts);  ///< HDF5's; nullptr: it gives up
-        static void keep(void*, void*) {}                      ///< HDF5's; the reader frees them all
+        static void* allocate(std::size_t size, void* texts);  ///< callback of HDF5; nullptr: HDF5 gives up
+        static void keep(void*, void*) {}                      ///< callback of HDF5; the reader frees all texts
     };
 
     struct NothingYet {};
@@ -191,7 +197,7 @@ private:
 
     void read(RowRange rows);
     [[nodiscard]] const Column& find(const std::string& column_name) const;
-    /// The first cell of a column whose type must be `type`.
+    /// Returns the first cell of a column. Throws FileError unless the column's type is `type`.
     [[nodiscard]] const std::byte* cells(const std::string& column_name, hid_t type) const;
     [[noreturn]] void refuse(const std::string& column_name, const std::string& why) const;
 
