@@ -17,9 +17,9 @@ namespace finch::process {
 namespace {
 
 constexpr std::size_t transfer_bytes = std::size_t{1} << 20U;
-constexpr std::size_t waiting_bytes = std::size_t{1} << 20U;  ///< of lines that were not taken yet
+constexpr std::size_t waiting_bytes = std::size_t{1} << 20U;  ///< of lines that take_lines() has not taken yet
 
-/// Gives `sink` what is in the pipe, about `most` bytes; closes the descriptor at the end of file.
+/// Reads about `most` bytes from the pipe into `sink`. Closes the descriptor at the end of file.
 template <class Sink>
 void read_pipe(FileDescriptor& pipe, std::size_t most, const Sink& sink) {
     std::array<char, std::size_t{64} << 10U> part;
@@ -38,12 +38,12 @@ void read_pipe(FileDescriptor& pipe, std::size_t most, const Sink& sink) {
         sink(std::string_view(part.data(), size));
         total += size;
         if (size < part.size()) {
-            return;  // it is empty
+            return;  // the pipe is empty
         }
     }
 }
 
-/// More than this cannot be left in a pipe.
+/// Returns the capacity of the pipe: it cannot hold more bytes.
 std::size_t pipe_bytes(const FileDescriptor& pipe) {
     return pipe ? static_cast<std::size_t>(std::max(0, ::fcntl(pipe.get(), F_GETPIPE_SZ))) : 0;
 }

@@ -21,7 +21,7 @@ struct CloseFolder {
     void operator()(DIR* folder) const noexcept { ::closedir(folder); }
 };
 
-/// The entries of a folder of /proc that are numbers: processes, threads.
+/// Returns the entries of a /proc folder that are numbers: ids of processes or threads.
 std::vector<pid_t> numbers_in(const std::string& path) {
     std::vector<pid_t> numbers;
     const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
@@ -35,7 +35,7 @@ std::vector<pid_t> numbers_in(const std::string& path) {
     return numbers;
 }
 
-/// Empty if there is no such file (any more).
+/// Returns the text of a file; empty if the file does not exist (any more).
 std::string contents(const std::string& path) {
     std::string text;
     const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -69,7 +69,7 @@ using ChildrenOf = std::map<pid_t, std::vector<pid_t>>;
 ChildrenOf all_children() {
     ChildrenOf children_of;
     for (const pid_t process : numbers_in("/proc")) {
-        // "pid (name) state parent …"; the name may hold anything.
+        // "pid (name) state parent …"; the name may contain any character.
         const std::string stat = contents(fmt::format("/proc/{}/stat", process));
         const std::size_t name_end = stat.rfind(") ");
         pid_t parent = 0;

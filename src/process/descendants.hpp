@@ -6,17 +6,18 @@
 
 namespace finch::process {
 
-constexpr double look_seconds = 0.01;  ///< between two walks while processes end
+constexpr double look_seconds = 0.01;  ///< between two scans of /proc while processes end
 
-/// The children of a process and all that descends from them, parents first, as far as /proc shows it: what is forked
-/// or reparented meanwhile may be missing, so ask again.
+/// Return all descendants of a process (parents first) or only its children, as /proc shows them. Processes that are
+/// forked or reparented during the scan may be missing, so call the function again.
 [[nodiscard]] std::vector<pid_t> descendants(pid_t process);
 [[nodiscard]] std::vector<pid_t> children(pid_t process);
 
-/// Whether a process has a descriptor of `file`, as fstat(2) describes it, as far as /proc shows it.
+/// True if /proc shows that a process has an open descriptor of `file`. `file`: a result of fstat(2).
 [[nodiscard]] bool has_open(pid_t process, const struct stat& file);
 
-/// The same by /proc/*/task/*/children alone (kernels with CONFIG_PROC_CHILDREN), and by /proc/*/stat alone.
+/// Two implementations of descendants(): `by_lists` reads /proc/*/task/*/children (kernels with CONFIG_PROC_CHILDREN),
+/// `by_stat` reads /proc/*/stat.
 [[nodiscard]] std::vector<pid_t> descendants_by_lists(pid_t process);
 [[nodiscard]] std::vector<pid_t> descendants_by_stat(pid_t process);
 

@@ -21,8 +21,8 @@
 namespace finch::process {
 namespace {
 
-constexpr int caller_died = SIGUSR1;       ///< sent by the kernel; believed only if there is another parent
-constexpr double supervisors_seconds = 3;  ///< for the supervisors to end what the caller left, before they must kill
+constexpr int caller_died = SIGUSR1;       ///< sent by the kernel; ignored if the parent is still the caller
+constexpr double supervisors_seconds = 3;  ///< for supervisors to end a dead caller's programs, before they must kill
 
 class ForkServer {
 public:
@@ -71,7 +71,7 @@ private:
             close_within(supervisors_seconds);
         } else if (*request == Request::kill_all) {
             close_within(0);
-        } else if (start.control) {  // the last to be received, if there are descriptors left
+        } else if (start.control) {  // the last descriptor: it is missing if no descriptors were left
             begin(std::move(start));
         }
     }
@@ -108,8 +108,9 @@ private:
         }
     }
 
-    /// Kills what supervisors have left behind: children of this process, and theirs as soon as they come to it. Once
-    /// all are gone, reports in place of the supervisors.
+    /// Kills descendants that supervisors left behind. The orphans are children of the fork server; if an orphan dies,
+    /// its own children become children of the fork server. Once all orphans are gone, reports to the caller in place
+    /// of the killed supervisors.
     void end_orphans() {
         has_orphans_ = false;
         for (const pid_t child : children(::getpid())) {
@@ -129,12 +130,12 @@ private:
     pid_t caller_;
     FileDescriptor socket_;
     FileDescriptor signals_;
-    Pair life_;             ///< supervisors hold the first; its end of file says that they must kill
-    bool closing_ = false;  ///< the caller is gone, or wants all killed
+    Pair life_;             ///< supervisors hold the read end; at its end of file, they must kill
+    bool closing_ = false;  ///< the caller is gone, or wants all programs killed
     double kill_time_ = never;
-    std::map<pid_t, FileDescriptor> supervisors_;  ///< and the control of each
+    std::map<pid_t, FileDescriptor> supervisors_;  ///< control socket by process id
     bool has_orphans_ = false;
-    std::vector<FileDescriptor> lost_;  ///< controls of supervisors that were killed
+    std::vector<FileDescriptor> lost_;  ///< control sockets of supervisors that were killed
 };
 
 }  // namespace

@@ -8,18 +8,20 @@
 
 namespace finch::process {
 
-/// The calling process, just forked by `caller` with all signals blocked, starts programs as `socket` asks for, until
-/// the caller is gone or wants all programs killed.
+/// Turns the calling process into the fork server, which starts a program for each request on `socket`. The fork server
+/// ends once the caller is gone or wants all programs killed. `caller` has just forked this process with all signals
+/// blocked.
 [[noreturn]] void run_fork_server(FileDescriptor socket, pid_t caller);
 
-/// What a supervisor's exit code says to the fork server.
+/// Exit codes with which a supervisor reports to the fork server.
 constexpr int exit_reported = 0;
-constexpr int exit_left_descendants = 1;  ///< and reported
-constexpr int exit_failed = 2;            ///< without a report
+constexpr int exit_left_descendants = 1;  ///< the supervisor has reported
+constexpr int exit_failed = 2;            ///< the supervisor has not reported
 
-/// The calling process, just forked by the fork server, starts a program, becomes the parent of its orphans, ends all
-/// of them when it is told to, when the caller goes (`start.control`) or the fork server (`life`: then without grace),
-/// and reports the end. `signals`: a signalfd for SIGCHLD.
+/// Turns the calling process, just forked by the fork server, into a supervisor. The supervisor starts a program,
+/// adopts its orphaned descendants, and reports their end. The supervisor ends all of these processes on request, or if
+/// the caller dies (end of file on `start.control`). If the fork server dies (end of file on `life`), the supervisor
+/// ends these processes without grace. `signals`: a signalfd for SIGCHLD.
 [[noreturn]] void run_supervisor(Start start, const FileDescriptor& life, const FileDescriptor& signals);
 
 }  // namespace finch::process

@@ -22,7 +22,7 @@ namespace {
 
 constexpr double goodbye_seconds = 10;
 
-/// What no exec can be given; empty if all is well.
+/// Returns why exec cannot start `program`; empty if it can.
 std::string fault_of(const Program& program) {
     if (program.arguments.empty()) {
         return "no program is named";
@@ -35,7 +35,7 @@ std::string fault_of(const Program& program) {
     return {};
 }
 
-/// The fork server's process becomes `executable`; returns if it cannot.
+/// Replaces the fork server's process image by `executable`. Returns only if exec fails.
 void execute(const std::string& executable, const FileDescriptor& socket, pid_t caller) {
     ::fcntl(socket.get(), F_SETFD, 0);
     ::execl(executable.c_str(), "finch-launcher", std::to_string(socket.get()).c_str(), std::to_string(caller).c_str(),
@@ -56,7 +56,7 @@ Launcher Launcher::fork(const std::string& executable) {
     sigset_t all;
     sigset_t before;
     ::sigfillset(&all);
-    ::sigprocmask(SIG_SETMASK, &all, &before);  // of the fork server too, from its first moment on
+    ::sigprocmask(SIG_SETMASK, &all, &before);  // the fork server inherits this mask
     const pid_t fork_server = ::fork();
     if (fork_server == 0) {
         sockets.first.reset();

@@ -4,7 +4,8 @@
 #include <cstdlib>
 #include <utility>
 
-/// finch-launcher SOCKET CALLER: the fork server of a Launcher in a small process image, so that its forks are cheap.
+/// finch-launcher SOCKET CALLER: the fork server of a Launcher as a separate small program, because a small process
+/// forks faster.
 int main(int count, char** arguments) {
     if (count != 3) {
         std::fputs("finch-launcher is started by finch, to start other programs.\n", stderr);

@@ -54,7 +54,8 @@ Received receive_bytes(const FileDescriptor& socket, std::span<std::byte> bytes)
     ssize_t count = -1;
     do {
         count = ::recv(socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
-        // ECONNRESET, once: the other side has gone without reading what was sent to it; its last packet is still here.
+        // ECONNRESET occurs once if the peer has closed its socket without reading everything. The peer's last packet
+        // can still be received.
     } while (count < 0 && (errno == EINTR || errno == ECONNRESET));
     if (count == static_cast<ssize_t>(bytes.size())) {
         return Received::packet;

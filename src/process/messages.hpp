@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
-/// What goes between the caller, the fork server and the supervisors: packets of SOCK_SEQPACKET sockets.
+/// Packets between the caller, the fork server and the supervisors, on SOCK_SEQPACKET sockets.
 namespace finch::process {
 
-/// From the caller to a supervisor.
+/// A packet from the caller to a supervisor.
 struct Order {
     enum class Kind { end, signal };
     Kind kind;
@@ -20,7 +20,7 @@ struct Order {
     double grace_seconds;
 };
 
-/// From a supervisor to the caller, or from the fork server in place of a supervisor: the last packet.
+/// The last packet that the caller receives: from a supervisor, or from the fork server in place of a supervisor.
 struct Report {
     int code;
     int signal;
@@ -29,10 +29,10 @@ struct Report {
     std::array<char, 256> problem;  ///< ends with '\0'
 };
 
-/// From the caller to the fork server: Request::start comes with descriptors.
+/// A packet from the caller to the fork server. Request::start carries descriptors.
 enum class Request : char { start, kill_all };
 
-/// What a supervisor needs.
+/// The descriptors that a supervisor needs.
 struct Start {
     FileDescriptor program;  ///< a memfd, see write_program()
     FileDescriptor input;
@@ -41,10 +41,10 @@ struct Start {
     FileDescriptor control;
 };
 
-/// Sends a packet without waiting. Returns whether the other side is there and took it.
+/// Sends a packet. Does not block. Returns true if the peer exists and the packet was queued.
 bool send_bytes(const FileDescriptor& socket, std::span<const std::byte> bytes) noexcept;
 enum class Received { packet, nothing, end_of_file };
-/// Reads a packet of the size of `bytes` without waiting.
+/// Receives a packet of the size of `bytes`. Does not block.
 Received receive_bytes(const FileDescriptor& socket, std::span<std::byte> bytes) noexcept;
 
 template <class Packet>
@@ -59,16 +59,17 @@ Received receive_packet(const FileDescriptor& socket, Packet& packet) noexcept {
 [[nodiscard]] Report report_of(const Ended& ended, double ended_at = 0);
 [[nodiscard]] Ended ended_of(const Report& report);
 
-/// Returns whether the fork server is there and took it. May wait for the fork server.
+/// Sends a start request. Returns true if the fork server exists and the request was queued. May block while the queue
+/// is full.
 [[nodiscard]] bool send_start(const FileDescriptor& socket, const Start& start);
-/// Waits for a request; fills `start` for Request::start. None at the end of file.
+/// Waits for a request, and fills `start` for Request::start. Returns nothing at the end of file.
 [[nodiscard]] std::optional<Request> receive_request(const FileDescriptor& socket, Start& start);
 
-/// The program's folder, arguments, environment and CPUs in a memfd, which has room for any environment. Throws
+/// Writes the program's folder, arguments, environment and CPUs to a memfd, which has room for any environment. Throws
 /// ApiError.
 [[nodiscard]] FileDescriptor write_program(const Program& program);
 
-/// A program as exec needs it, in the memory of the memfd.
+/// A program in the form that exec needs, mapped from the memfd.
 class ProgramImage {
 public:
     /// Throws ApiError.
@@ -80,7 +81,7 @@ public:
     [[nodiscard]] const char* folder() const { return folder_; }
     [[nodiscard]] char* const* arguments() const { return arguments_.data(); }
     [[nodiscard]] char* const* environment() const { return environment_.data(); }
-    /// As sched_setaffinity(2) takes them; empty: no others than the caller's.
+    /// Returns a mask for sched_setaffinity(2); empty: the program keeps the caller's CPUs.
     [[nodiscard]] std::span<const unsigned long> cpu_mask() const { return cpu_mask_; }
 
 private:

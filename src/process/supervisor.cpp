@@ -29,13 +29,13 @@ namespace {
 
 constexpr int exit_not_started = 127;
 
-/// What went wrong between vfork and exec; the two share their memory.
+/// An error between vfork and exec. The parent and the child of vfork share the memory of this object.
 struct Failure {
     int code = 0;
     bool in_folder = false;
 };
 
-/// Of the child of a vfork: makes system calls alone.
+/// Runs in the child of a vfork, so this function makes only system calls.
 [[noreturn]] void become(const ProgramImage& image, const Start& start, pid_t supervisor, Failure& failure) {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -60,7 +60,7 @@ struct Failure {
     ::_exit(exit_not_started);
 }
 
-/// Returns once the child has become the program, or has failed.
+/// Starts the program with vfork. Returns once exec has succeeded or failed.
 [[gnu::noinline]] pid_t vfork_program(const ProgramImage& image, const Start& start, Failure& failure) {
     const pid_t supervisor = ::getpid();
     const pid_t program = ::vfork();
@@ -84,7 +84,7 @@ std::string search_path_of(const ProgramImage& image) {
 }
 
 std::string problem_of(const ProgramImage& image, const Failure& failure) {
-    constexpr std::size_t most = 160;  // bytes: the reason has its place in Report::problem
+    constexpr std::size_t most = 160;  // bytes, so that the reason fits into Report::problem
     const std::string reason = std::strerror(failure.code);
     if (failure.in_folder) {
         return fmt::format("{}: {}", image.folder(), reason);
@@ -96,9 +96,9 @@ std::string problem_of(const ProgramImage& image, const Failure& failure) {
                        failure.code == ENOENT && is_there ? " (is the interpreter in its first line there?)" : "");
 }
 
-/// Starts a program in a process group of its own, with default signals, no descriptor but 0, 1 and 2, and KILL when
-/// the calling process dies. Returns its id; if it could not be started 0, with the reason in `ended`. All signals are
-/// blocked in the caller.
+/// Starts a program in its own process group, with default signals and only the descriptors 0, 1 and 2. The kernel
+/// kills the program if the calling process dies. Returns the program's process id. If the program could not be
+/// started, returns 0 and puts the reason into `ended`. All signals must be blocked in the caller.
 pid_t spawn(const Start& start, Ended& ended) {
     const ProgramImage image(start.program);
     Failure failure;
@@ -111,9 +111,9 @@ pid_t spawn(const Start& start, Ended& ended) {
     return 0;
 }
 
-constexpr double drain_seconds = 1;           ///< for filters of the program's output, after its end
-constexpr double outlived_grace_seconds = 2;  ///< for what outlives the program or the caller
-constexpr double give_up_seconds = 30;        ///< after KILL: another user's process, a file server that hangs
+constexpr double drain_seconds = 1;           ///< for filters of the program's output, after the program's end
+constexpr double outlived_grace_seconds = 2;  ///< for descendants that outlive the program or the caller
+constexpr double give_up_seconds = 30;        ///< after KILL: for another user's process, or a file server that hangs
 
 class Supervisor {
 public:
@@ -126,7 +126,7 @@ public:
           program_(spawn(start, ended_)),
           group_(program_) {}
 
-    /// Returns the exit code.
+    /// Supervises the program. Returns the supervisor's exit code.
     int run() {
         bool all_gone = reap();
         while (!all_gone && steady_seconds() < kill_time_ + give_up_seconds) {
@@ -154,8 +154,8 @@ private:
         return status;
     }
 
-    /// Whether the program has just ended, and a descendant still holds its standard output or standard error: maybe
-    /// a filter with its last lines, as in bash's "exec > >(tee log)".
+    /// True if the program has just ended and a descendant still holds its standard output or standard error. The
+    /// descendant may be a filter with the last lines, as in bash's "exec > >(tee log)".
     [[nodiscard]] bool drains() const {
         if (steady_seconds() >= drained_at_) {
             return false;
@@ -167,7 +167,7 @@ private:
 
     void end_within(double seconds) { kill_time_ = std::min(kill_time_, steady_seconds() + seconds); }
 
-    /// Takes note of what has ended. Returns whether no child is left, and so no descendant.
+    /// Reaps ended children. Returns true if no child is left, and therefore no descendant.
     bool reap() {
         int status = 0;
         pid_t process = 0;
@@ -183,8 +183,8 @@ private:
         return process < 0;
     }
 
-    /// TERM, once, or KILL after the grace to all descendants. Returns whether there were new ones, which may have
-    /// forked meanwhile.
+    /// Sends TERM once to every descendant; after the grace period, sends KILL. Returns true if there were new
+    /// descendants, which may have forked in the meantime.
     bool tell_descendants() {
         const bool kill = steady_seconds() >= kill_time_;
         std::set<pid_t>& told = kill ? killed_ : terminated_;
@@ -193,17 +193,17 @@ private:
             const bool is_new = told.insert(process).second;
             found_new = found_new || is_new;
             if (kill) {
-                ::kill(process, SIGKILL);  // again too: the id may be another process's by now
+                ::kill(process, SIGKILL);  // repeated: the id may belong to a new process by now
             } else if (is_new) {
                 ended_.cut_off += is_cut_off_ && has_open(process, output_) ? 1 : 0;
                 ::kill(process, SIGTERM);
-                ::kill(process, SIGCONT);  // a stopped one hears TERM only then
+                ::kill(process, SIGCONT);  // a stopped process handles TERM only after CONT
             }
         }
         return found_new;
     }
 
-    /// Waits for an event, `seconds` at most, and does what it asks for.
+    /// Waits up to `seconds` for an event, and handles the event.
     void wait(double seconds) {
         std::array<pollfd, 3> events{{{signals_.get(), POLLIN, 0},
                                       {fork_server_gone_ ? -1 : life_.get(), POLLIN, 0},
@@ -221,7 +221,8 @@ private:
         }
     }
 
-    /// The number cannot be reused as long as a child of this process is in the group, or was not waited for.
+    /// Sends a signal to the program's process group. The group's number cannot be reused while a child of this process
+    /// in the group runs or is not reaped yet.
     void signal_group(int number) {
         if (program_ > 0) {
             ::kill(-program_, number);
@@ -255,15 +256,15 @@ private:
     const FileDescriptor& life_;
     const FileDescriptor& signals_;
     bool fork_server_gone_ = false;
-    struct stat output_;  ///< the pipes of the program
+    struct stat output_;  ///< the program's pipes
     struct stat errors_;
     Ended ended_;
     double ended_at_ = 0;      ///< Unix seconds
-    double drained_at_ = 0;    ///< steady seconds: filters of its output have no more time; 0 if it never ran
+    double drained_at_ = 0;    ///< steady seconds: the time for filters of its output ends; 0 if it never ran
     pid_t program_;            ///< 0 once it has ended
-    pid_t group_;              ///< its process group, which the others of a shell's pipeline may outlive it in
-    bool has_grace_ = false;   ///< a signal was handed on: what is left has the time until an order to end
-    bool is_cut_off_ = false;  ///< what outlives it is ended for that alone
+    pid_t group_;              ///< its process group; other processes of a shell pipeline may outlive it there
+    bool has_grace_ = false;   ///< after a signal, descendants may run until an order to end
+    bool is_cut_off_ = false;  ///< descendants are ended only because they outlived the program
     double kill_time_ = never;
     std::set<pid_t> terminated_;
     std::set<pid_t> killed_;

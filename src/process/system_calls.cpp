@@ -89,7 +89,7 @@ FileDescriptor detach(FileDescriptor& kept, std::span<const int> signals) {
     for (int signal = 1; signal <= SIGRTMAX; ++signal) {
         const auto before = ::signal(signal, SIG_DFL);
         if (signal == SIGHUP && before == SIG_IGN) {
-            ::signal(signal, SIG_IGN);  // nohup is meant for the programs too
+            ::signal(signal, SIG_IGN);  // nohup also applies to the programs
         }
     }
     if (kept.get() <= STDERR_FILENO) {

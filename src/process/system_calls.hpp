@@ -13,21 +13,23 @@ struct Pair {
     FileDescriptor second;
 };
 
-/// All with O_CLOEXEC. Throw ApiError.
-[[nodiscard]] Pair make_pipe();     ///< first is read from, second written to
+/// Make descriptors with O_CLOEXEC. Throw ApiError.
+[[nodiscard]] Pair make_pipe();     ///< first: read end, second: write end
 [[nodiscard]] Pair make_sockets();  ///< of SOCK_SEQPACKET
 void set_nonblocking(const FileDescriptor& descriptor);
 
-constexpr double never = std::numeric_limits<double>::infinity();  ///< as a time
+constexpr double never = std::numeric_limits<double>::infinity();  ///< a time that never comes
 
-/// ppoll(2) for `seconds`, for ever if they are negative. Returns how many are ready, negative with errno if it failed.
+/// Calls ppoll(2) for `seconds`, without a limit if they are negative. Returns how many descriptors are ready; on
+/// failure, returns a negative number and sets errno.
 int poll_for(std::span<pollfd> descriptors, double seconds) noexcept;
 
-/// Takes what a signalfd has.
+/// Reads and discards all signals of a signalfd.
 void drain_signals(const FileDescriptor& signals) noexcept;
 
-/// Detaches the calling process, just forked with all signals blocked: signals as by default, no
-/// descriptor but `kept`, nothing on 0, 1 and 2, the root folder. Returns a signalfd for `signals`.
+/// Detaches the calling process, just forked with all signals blocked. Resets signal handlers, closes all descriptors
+/// except `kept`, connects descriptors 0, 1 and 2 to /dev/null, and changes to the root folder. Returns a signalfd for
+/// `signals`.
 [[nodiscard]] FileDescriptor detach(FileDescriptor& kept, std::span<const int> signals);
 
 }  // namespace finch::process

@@ -14,57 +14,58 @@
 
 namespace finch::process {
 
-/// The caller's ends of what joins it with one program and its supervisor.
+/// The caller's ends of the pipes and of the control socket to one program and its supervisor.
 struct Channels {
     FileDescriptor input;
-    FileDescriptor input_reader;  ///< the other end of `input`: with a reader in this process, no write raises SIGPIPE
+    FileDescriptor input_reader;  ///< its read end: while this process holds it, no write raises SIGPIPE
     FileDescriptor output;
     FileDescriptor errors;
     FileDescriptor control;
 };
 
-/// One started program. Nothing here blocks. The program may stand still while a MiB of lines waits to be taken.
+/// One started program. No function blocks. The program may block on its output while 1 MiB of lines waits to be taken.
 ///
-/// If a Child goes before its program has ended, the program and all of its descendants are ended, as end(2) would.
+/// If a Child is destroyed before its program has ended, the program and all of its descendants are ended, as by end()
+/// with a grace of 2 s.
 class Child {
 public:
-    /// Launcher::start() makes them.
+    /// Called by Launcher::start().
     Child(Channels channels, std::size_t output_bytes);
-    /// A program that could not be started.
+    /// Represents a program that could not be started.
     explicit Child(Ended ended);
 
-    /// Whole lines of standard output since the last call; also an unfinished last one, once the program has ended or
-    /// closed its output. See LineSplitter.
+    /// Returns the complete lines of standard output since the last call. Includes an incomplete last line once the
+    /// program has ended or closed its output. See LineSplitter.
     [[nodiscard]] std::vector<std::string> take_lines();
 
-    /// Queues bytes for standard input and sends what the pipe takes; the rest goes whenever the child is looked at. A
-    /// program that does not read is no error.
+    /// Queues bytes for standard input and writes as many as the pipe accepts. transfer() writes the rest later. It is
+    /// no error if the program never reads its standard input.
     void write(std::string_view bytes);
-    /// The program reads an end of file behind what is queued.
+    /// Closes standard input after the queued bytes.
     void close_input();
 
-    /// TERM to the program and all of its descendants, KILL to what is left after `grace_seconds`. Again with a shorter
-    /// grace: the sooner deadline holds.
+    /// Sends TERM to the program and all of its descendants, and KILL after `grace_seconds` to all that are still
+    /// alive. After several calls, the earliest deadline holds.
     void end(double grace_seconds);
-    /// Sends a signal to the program's process group alone. Descendants that outlive the program have the time from
-    /// then on until end().
+    /// Sends a signal to the program's process group only. After signal(), descendants that outlive the program may run
+    /// until end().
     void signal(int number);
-    /// How the program ended, once it and all of its descendants are gone: what outlives it gets TERM once nothing of
-    /// it holds the program's standard output or standard error, but after 1 s at most, and KILL 2 s later. The lines
-    /// that came before are still there to be taken.
+    /// Returns how the program ended, once the program and all of its descendants are gone; nothing before. Descendants
+    /// that outlive the program get TERM once none of them holds the program's standard output or standard error, at
+    /// the latest after 1 s. KILL follows 2 s after TERM. take_lines() still returns the remaining lines.
     [[nodiscard]] std::optional<Ended> ended();
-    /// When the program itself ended, in Unix seconds; 0 if that is not known.
+    /// Returns when the program itself ended, in Unix seconds; 0 if that is not known.
     [[nodiscard]] double ended_at() const noexcept { return ended_at_; }
 
-    /// The kept part of standard output and standard error, up to now.
+    /// Return the kept part of standard output and of standard error so far.
     [[nodiscard]] std::string output() const { return output_.text(); }
     [[nodiscard]] std::string errors() const { return errors_.text(); }
 
-    /// Whether there are lines to take or the program has ended, as far as transfer() has seen.
+    /// True if there are lines to take or the program has ended, as of the last transfer().
     [[nodiscard]] bool has_something() const noexcept { return lines_.has_lines() || ended_.has_value(); }
-    /// Appends what poll(2) must wait for before transfer() can do something.
+    /// Appends the descriptors that poll(2) must watch so that transfer() can make progress.
     void add_descriptors(std::vector<pollfd>& descriptors) const;
-    /// Reads and sends what can be, at most a MiB of each.
+    /// Reads from and writes to all pipes without blocking. Reads at most 1 MiB per pipe.
     void transfer();
 
 private:
@@ -85,8 +86,8 @@ private:
     double ended_at_ = 0;
 };
 
-/// Waits until a child has something (lines, its end), `seconds` pass or a signal is handled. Returns whether one has.
-/// A child that has ended has something for ever.
+/// Waits until a child has lines or has ended, `seconds` pass, or a signal handler runs. Returns true if a child has
+/// lines or has ended. Once a child has ended, wait_for_any() always returns true.
 bool wait_for_any(std::span<Child* const> children, double seconds);
 
 }  // namespace finch::process

@@ -10,34 +10,36 @@
 
 namespace finch::process {
 
-/// The program `finch-launcher` in the folder of the running program, as the build puts it; empty if there is none.
+/// Returns the path of `finch-launcher` in the folder of the running program, where the build puts it; empty if there
+/// is none.
 [[nodiscard]] std::string launcher_beside_program();
 
-/// A small process, the fork server, that starts programs on request. It is forked before MPI_Init and before there is
-/// a thread: a fork later is unsafe with InfiniBand, and may copy a lock that is held.
+/// A small process, the fork server, that starts programs on request. The fork server is forked before MPI_Init and
+/// before any thread starts. A later fork would be unsafe with InfiniBand and could copy a held lock.
 ///
-/// Each program has a supervisor, forked by the fork server, which becomes the parent of every descendant that loses
-/// its own (PR_SET_CHILD_SUBREAPER), ends them, and reports when none is left. Whichever process dies, of whatever
-/// cause, the others end the programs that were in its care:
+/// The fork server forks a supervisor for each program. The supervisor adopts descendants of the program that lose
+/// their parent (PR_SET_CHILD_SUBREAPER). The supervisor ends these descendants, and reports once none is left. If the
+/// caller, the fork server or a supervisor dies for any reason, the remaining processes end its programs.
 ///
-///     the caller      supervisors read an end of file: TERM, KILL after 2 s
-///     the fork server      supervisors read an end of file: KILL
-///     a supervisor    its program gets KILL from the kernel, the other descendants from the fork server
+/// If the caller dies, the supervisors read an end of file, send TERM, and send KILL after 2 s.
+/// If the fork server dies, the supervisors read an end of file and send KILL.
+/// If a supervisor dies, the kernel kills its program, and the fork server kills the other descendants.
 ///
-/// Helper and supervisors block all signals, since Slurm and terminals signal every process.
+/// The fork server and the supervisors block all signals, because Slurm and terminals signal every process.
 class Launcher {
 public:
-    /// First in main(). The fork server runs `executable`. Without it, it stays a copy of the caller, whose forks take
-    /// as long as the caller has libraries and memory. Throws ApiError.
+    /// Forks the fork server, which then runs `executable`. Call fork() first in main(). Without `executable`, the fork
+    /// server remains a copy of the caller; its forks are slow if the caller has many libraries and much memory. Throws
+    /// ApiError.
     [[nodiscard]] static Launcher fork(const std::string& executable = launcher_beside_program());
 
     Launcher(Launcher&& other) noexcept;
     Launcher& operator=(Launcher&&) = delete;
-    /// KILL to all programs; waits until they and the fork server are gone, for 10 s at most.
+    /// Kills all programs. Waits up to 10 s until the programs and the fork server are gone.
     ~Launcher();
 
-    /// Does not wait for the program to run: what is wrong with it is Ended::problem. Throws ApiError if there are no
-    /// descriptors left or the fork server is gone.
+    /// Starts a program. Does not wait until the program runs; Ended::problem reports a failed start. Throws ApiError
+    /// if no descriptors are left or the fork server is gone.
     [[nodiscard]] Child start(const Program& program);
 
 private:
