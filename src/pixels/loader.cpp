@@ -12,16 +12,16 @@
 namespace finch::pixels {
 namespace {
 
-constexpr std::size_t chunk_bytes = std::size_t{256} << 10;  ///< that a thread reads at once, at least an image
+constexpr std::size_t chunk_bytes = std::size_t{256} << 10;  ///< per read of a thread, but at least one image
 constexpr std::size_t stack_bytes = std::size_t{256} << 10;  ///< the usual 8 MiB would count against `ulimit -v`
-constexpr std::size_t alignment = 64;                        ///< bytes, of a buffer
+constexpr std::size_t alignment = 64;                        ///< of a buffer, in bytes
 
 std::size_t buffer_bytes(std::size_t bytes_per_image, std::int64_t batch) {
     const std::size_t bytes = bytes_per_image * static_cast<std::size_t>(batch);
     return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// Blocks all signals on this thread, and so on those that it makes.
+/// Blocks all signals on this thread. Threads that this thread creates inherit the signal mask.
 class NoSignals {
 public:
     NoSignals() {
@@ -53,7 +53,7 @@ ReadThreads::~ReadThreads() {
     end();
 }
 
-/// Returns 0, or why there are fewer.
+/// Returns 0, or the error code if a thread could not be made.
 int ReadThreads::make_threads() {
     pthread_attr_t attributes;
     ::pthread_attr_init(&attributes);
@@ -160,7 +160,8 @@ void Loader::announce(std::span<const std::int64_t> indices) {
     place(wanted_, indices);
 }
 
-/// The batches from `first` on become `indices`; what stands behind them stays, unless one of them is another.
+/// Sets the batches from index `first` on to `indices`. If an expected batch differs from the new one, this batch and
+/// all batches behind it are dropped first.
 void Loader::place(std::size_t first, std::span<const std::int64_t> indices) {
     for (std::size_t at = 0; at < indices.size(); at += batch_, ++first) {
         const auto batch = indices.subspan(at, batch_);
@@ -188,7 +189,7 @@ void Loader::drop_from(std::size_t first) {
     }
 }
 
-/// Has the first batches that are not yet under way read, as far as there are buffers.
+/// Starts reading the next batches in order, as long as there are free buffers.
 void Loader::start() {
     for (const std::unique_ptr<Batch>& batch : expected_) {
         if (free_.empty()) {

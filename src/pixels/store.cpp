@@ -22,7 +22,7 @@ Stamp stamp_of(const struct stat& about) noexcept {
             .inode = about.st_ino};
 }
 
-/// (C, H, W) to (H, W, C).
+/// Converts an image from (C, H, W) to (H, W, C).
 template <class Value>
 void put_channels_last(std::span<const std::uint8_t> image, std::int64_t planes, std::uint8_t* to) noexcept {
     const auto channels = static_cast<std::size_t>(planes);
@@ -85,7 +85,7 @@ Failure Store::read(std::span<const std::int64_t> images, std::span<std::uint8_t
         const std::size_t piece = piece_of(images[i]);
         const Place& place = pieces_[piece].place;
         const bool is_dense = place.planes == 1 && place.stride == static_cast<std::int64_t>(bytes);
-        std::size_t run = 1;  // images that follow each other there too are read at once
+        std::size_t run = 1;  // consecutive images in the file are read in one call
         while (is_dense && i + run < images.size() && images[i + run] == images[i + run - 1] + 1 &&
                images[i + run] < first_[piece + 1]) {
             ++run;
@@ -102,7 +102,7 @@ Failure Store::read(std::span<const std::int64_t> images, std::span<std::uint8_t
             put_channels_last<float>(in, place.planes, out.data());
         }
         i += run;
-        // Afterwards: a file that changed while it was read is found out too.
+        // The stamp is checked after reading, to detect a file that changed during the read.
         if (i == images.size() || piece_of(images[i]) != piece) {
             if (const Failure failure = check(piece)) {
                 return failure;

@@ -14,32 +14,33 @@
 
 namespace finch::pixels {
 
-/// A batch of images that is to be read, or is.
+/// A batch of images that is waiting to be read, being read, or read.
 struct Batch {
-    std::vector<std::int64_t> indices;  ///< −1, at the end only, is padding, which is not read
-    std::size_t real = 0;               ///< images that are no padding
-    std::span<std::uint8_t> memory{};   ///< empty: there is no room yet
-    std::size_t chunks_left = 0;        ///< guarded by the threads' mutex, as is
-    Failure failure{};                  ///< the first
+    std::vector<std::int64_t> indices;  ///< −1 is padding, only at the end; it is not read
+    std::size_t real = 0;               ///< number of images without padding
+    std::span<std::uint8_t> memory{};   ///< empty: no buffer is free yet
+    std::size_t chunks_left = 0;        ///< guarded by the threads' mutex
+    Failure failure{};                  ///< the first one; guarded by the threads' mutex
 };
 
-/// The threads of a rank that read a store's images, for all who train on it: the only ones that Finch itself makes.
-/// They read and copy, and do nothing else: no signal reaches them, they throw nothing, call no library, and allocate
-/// nothing (each would get an arena of addresses of its own).
+/// The threads of a rank that read a store's images for all trainings. Finch itself makes no other threads, except one
+/// to abort NCCL. The reading threads only read and copy image data, with all asynchronous signals blocked. The reading
+/// threads throw no exceptions, call no libraries and allocate no memory: an allocation would give each its own malloc
+/// arena.
 class ReadThreads {
 public:
-    /// `store` must outlive it. Throws ConfigError if the system refuses a thread.
+    /// Starts `count` threads. `store` must outlive the threads. Throws ConfigError if the system refuses a thread.
     ReadThreads(const Store& store, std::int64_t count);
-    /// Waits for what a thread is reading at this moment, a part of a batch at most.
+    /// Waits until each thread has finished its current read, which is at most a part of a batch.
     ~ReadThreads();
     ReadThreads(const ReadThreads&) = delete;
     ReadThreads& operator=(const ReadThreads&) = delete;
 
-    /// Has `batch`, which has its memory, read after those that were added before.
+    /// Queues `batch` behind all batches that were added before. `batch.memory` must be set.
     void add(Batch& batch);
-    /// Waits until it is read, or could not be.
+    /// Waits until the whole `batch` is read, and returns the first failure, if any.
     [[nodiscard]] Failure wait(const Batch& batch);
-    /// Cancels `batch`; its memory may be reused after return.
+    /// Cancels `batch`. The memory of the batch may be reused after this call returns.
     void cancel(Batch& batch);
 
 private:
@@ -62,34 +63,35 @@ private:
 
     const Store& store_;
     std::mutex mutex_;
-    std::condition_variable work_;  ///< there is some, or an end of it
-    std::condition_variable done_;  ///< some of it
+    std::condition_variable work_;  ///< there is a chunk, or the threads must end
+    std::condition_variable done_;  ///< a chunk is done
     std::deque<Chunk> chunks_;
     bool ends_ = false;
     std::vector<Thread> threads_;
 };
 
-/// Brings one StepContext its batches in the order in which it asks for them, and reads ahead of it into a ring of
-/// buffers. Which threads read what changes no bit. Used by one thread.
+/// A prefetcher of image batches for one StepContext. A loader returns the batches in the order of the requests, and
+/// reads ahead into a ring of buffers. The returned bytes do not depend on which thread reads an image. Only one thread
+/// may use a loader.
 class Loader {
 public:
-    /// `batch` images each. `ring` has ring_bytes() and outlives it.
+    /// `batch` is the number of images per batch. `ring` has ring_bytes() bytes and must outlive the loader.
     Loader(std::shared_ptr<Store> store, std::int64_t batch, Prefetch prefetch, std::span<std::uint8_t> ring);
-    /// Ends what is under way.
+    /// Cancels all reads that are in progress or queued.
     ~Loader();
     Loader(const Loader&) = delete;
     Loader& operator=(const Loader&) = delete;
 
-    /// Prefetch::batches, and the one in use.
+    /// Returns the size in bytes of a ring of Prefetch::batches + 1 buffers: one is in use, the others are read ahead.
     [[nodiscard]] static std::size_t ring_bytes(std::size_t bytes_per_image, std::int64_t batch, Prefetch prefetch);
 
-    /// next() is to bring the batches `indices` (batches, batch; −1 at the end of each is padding). What was announced
-    /// is kept as far as it is the same.
+    /// Requests the batches that next() will return. `indices` has the shape (batches, batch), with −1 as padding at
+    /// the end of a batch. Batches that were announced before are kept if they are the same.
     void want(std::span<const std::int64_t> indices);
-    /// Announces the images that will probably be requested after that.
+    /// Announces the batches that will probably be requested next, to read them ahead.
     void announce(std::span<const std::int64_t> indices);
-    /// Waits for the next batch that is wanted: (batch, H, W, C) as bytes, until the next call; padding is left as it
-    /// is. Throws StorageError if an image could not be read.
+    /// Waits for the next requested batch and returns it: (batch, H, W, C) as bytes, valid until the next call. The
+    /// bytes of padding are not set. Throws StorageError if an image could not be read.
     [[nodiscard]] std::span<const std::uint8_t> next();
 
 private:
@@ -100,10 +102,10 @@ private:
     std::shared_ptr<Store> store_;
     ReadThreads& threads_;
     std::size_t batch_;
-    std::vector<std::span<std::uint8_t>> free_;    ///< buffers
-    std::deque<std::unique_ptr<Batch>> expected_;  ///< in order; the first ones are under way
-    std::size_t wanted_ = 0;                       ///< of those
-    std::unique_ptr<Batch> current_;               ///< that next() gave
+    std::vector<std::span<std::uint8_t>> free_;    ///< buffers without a batch
+    std::deque<std::unique_ptr<Batch>> expected_;  ///< in order; the first ones are being read or are read
+    std::size_t wanted_ = 0;                       ///< number of requested batches at the front
+    std::unique_ptr<Batch> current_;               ///< the batch that next() returned
 };
 
 }  // namespace finch::pixels

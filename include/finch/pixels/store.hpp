@@ -13,7 +13,8 @@ namespace finch::pixels {
 
 class ReadThreads;
 
-/// A file as it was when it was opened: what other contents would not leave as they are.
+/// The size, modification time and inode of a file when it was opened. A different stamp means that the file was
+/// changed.
 struct Stamp {
     std::int64_t bytes = -1;  ///< −1: not known yet
     std::int64_t changed_seconds = 0;
@@ -22,37 +23,38 @@ struct Stamp {
     bool operator==(const Stamp&) const = default;
 };
 
-/// Place of some consecutive images in a file.
+/// The place of some consecutive images in a file.
 struct Place {
-    std::int64_t offset = 0;  ///< bytes, of the first
-    std::int64_t stride = 0;  ///< bytes from one to the next
+    std::int64_t offset = 0;  ///< of the first image, in bytes
+    std::int64_t stride = 0;  ///< bytes from one image to the next
     std::int64_t images = 0;
-    /// Each image is so many planes, (C, H, W), of which a reader makes (H, W, C). 1: (H, W, C) as it lies there.
+    /// The number of planes of an image in the file. An image with several planes is stored as (C, H, W), and reading
+    /// converts it to (H, W, C).
     std::int64_t planes = 1;
 };
 
-/// Images of one file.
+/// Consecutive images of one file, as a part of a store.
 struct Piece {
     std::string path;
     Place place;
     Stamp stamp = {};
 };
 
-/// Size of every image of a store.
+/// The size of each image of a store.
 struct ImageSize {
     std::int64_t values = 0;       ///< H·W·C
-    std::int64_t value_bytes = 1;  ///< of a pixel of a channel: 1, or 4 of a float
+    std::int64_t value_bytes = 1;  ///< per value: 1, or 4 for a float
     bool operator==(const ImageSize&) const = default;
 };
 
-/// How far ahead of a training its images are read, and by how many threads of each rank.
+/// The number of batches that a training reads ahead, and the number of reading threads of each rank.
 struct Prefetch {
     std::int64_t threads = 2;
     std::int64_t batches = 4;  ///< of this rank
     bool operator==(const Prefetch&) const = default;
 };
 
-/// Why images could not be read. Plain data, so that a thread can hand it on.
+/// The reason why images could not be read. A failure is plain data: threads can return it without allocating memory.
 struct Failure {
     enum class Kind { none, error, too_short, changed };
     Kind kind = Kind::none;
@@ -62,12 +64,12 @@ struct Failure {
     [[nodiscard]] explicit operator bool() const noexcept { return kind != Kind::none; }
 };
 
-/// Images that stay in files, numbered through all pieces, and read by pread alone: a file that is cut short, changed
-/// or not readable any more is a Failure, never a signal. read() may be called by any thread.
+/// Images that stay in files, numbered across all pieces. The store reads them only with pread: a file that is
+/// truncated, changed or no longer readable gives a Failure, never a signal. Any thread may call read().
 class Store {
 public:
-    /// Opens all files. Notes the stamps that are not known yet. Throws StorageError if a file cannot be opened or
-    /// is not what its stamp says, FileError if it cannot hold the images.
+    /// Opens all files and records the missing stamps. Throws StorageError if a file cannot be opened or does not match
+    /// its stamp. Throws FileError if a file is too short for its images.
     Store(ImageSize size, std::vector<Piece> pieces);
     ~Store();
     Store(const Store&) = delete;
@@ -76,22 +78,23 @@ public:
     [[nodiscard]] ImageSize size() const noexcept { return size_; }
     [[nodiscard]] const std::vector<Piece>& pieces() const noexcept { return pieces_; }
     [[nodiscard]] std::int64_t images() const noexcept { return first_.back(); }
-    /// The file of the image with this number.
+    /// Returns the file that contains the image with this number.
     [[nodiscard]] const std::string& file_of(std::int64_t image) const { return pieces_.at(piece_of(image)).path; }
     [[nodiscard]] std::size_t bytes_per_image() const noexcept {
         return static_cast<std::size_t>(size_.values * size_.value_bytes);
     }
 
-    /// Reads the images with the numbers `images` to `to`, one after another, as (H, W, C). `scratch` is for one image.
-    /// Allocates nothing.
+    /// Reads the images with the numbers `images` into `to`, one after another, as (H, W, C). `scratch` has room for
+    /// one image. Allocates no memory.
     [[nodiscard]] Failure read(std::span<const std::int64_t> images, std::span<std::uint8_t> to,
                                std::span<std::uint8_t> scratch) const noexcept;
-    /// The same; throws what went wrong as a StorageError.
+    /// Reads images like the overload above, but allocates its own scratch memory. Throws StorageError if an image
+    /// cannot be read.
     void read(std::span<const std::int64_t> images, std::span<std::uint8_t> to) const;
-    /// Names the file and the place in it.
+    /// Returns a message about the failure, with the file and the byte offset.
     [[nodiscard]] std::string text(const Failure& failure) const;
 
-    /// The threads that read this store's images, made at the first call.
+    /// Returns the threads that read this store's images. The first call makes `count` threads.
     [[nodiscard]] ReadThreads& threads(std::int64_t count);
 
 private:
@@ -101,8 +104,8 @@ private:
 
     ImageSize size_;
     std::vector<Piece> pieces_;
-    std::vector<FileDescriptor> files_;  ///< by piece
-    std::vector<std::int64_t> first_;    ///< by piece, the number of its first image; then that of all images
+    std::vector<FileDescriptor> files_;  ///< for each piece
+    std::vector<std::int64_t> first_;    ///< the number of the first image of each piece, then the number of all images
     std::unique_ptr<ReadThreads> threads_;
 };
 
