@@ -1,4 +1,4 @@
-// What `finch doctor` prints.
+// The output of `finch doctor`.
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
 #include "finch/cluster/environment.hpp"
@@ -22,7 +22,7 @@ std::string size_text(std::int64_t bytes) {
 std::string limit_text(std::int64_t bytes) {
     return bytes == 0 ? "unlimited" : size_text(bytes);
 }
-/// 91900 → "9.19.0".
+/// Converts a version number to text: 91900 → "9.19.0".
 std::string dotted(std::int64_t version) {
     return version == 0 ? "none" : fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
@@ -43,7 +43,7 @@ std::string machine_text(const RankFacts& rank) {
     return text;
 }
 
-/// Who reads whose memory directly: a row for each device.
+/// Returns a row for each device, with the other devices that it can access directly (peer access).
 std::string peer_access(const std::vector<backend::DeviceDescription>& devices) {
     std::string text;
     for (const backend::DeviceDescription& device : devices) {
@@ -136,7 +136,7 @@ std::string files_text(const Facts& facts) {
     return text;
 }
 
-/// A line for each rank, where there are several.
+/// Returns a line for each rank if there are several ranks.
 std::string ranks_text(const Facts& facts) {
     if (facts.ranks.size() < 2) {
         return "";

@@ -26,13 +26,13 @@ bool begins(std::string_view text, std::string_view start) {
     return text.substr(0, start.size()) == start;
 }
 
-/// Whether a variable of the environment tells something about how a run goes.
+/// True if an environment variable can influence a run.
 bool matters(const std::string& name) {
     static constexpr std::array families{"CUDA_",   "NVIDIA_", "NCCL_", "CUBLAS_", "CUDNN_", "OMP_",  "DNNL_",
                                          "ONEDNN_", "FINCH_",  "HDF5_", "UCX_",    "GOMP_",  "SLURM_"};
     static constexpr std::array alone{"LD_LIBRARY_PATH", "LD_PRELOAD",           "PMIX_RANK",
                                       "PMIX_NAMESPACE",  "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"};
-    // What mpirun and MPI_Init set for themselves.
+    // Variables that mpirun and MPI_Init set for internal use.
     static constexpr std::array internal{"OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir",
                                          "OMPI_MCA_shmem_"};
     const auto starts = [&name](const char* start) { return begins(name, start); };
@@ -43,7 +43,7 @@ bool matters(const std::string& name) {
            std::find(alone.begin(), alone.end(), name) != alone.end();
 }
 
-/// Of Slurm's many variables those that say how a run is laid out.
+/// False for Slurm variables that do not describe the layout of a run; true for all other variables.
 bool is_of_use(const std::string& name) {
     static constexpr std::array of_slurm{"JOB_ID",         "JOB_NODELIST",   "JOB_NUM_NODES",
                                          "JOB_END_TIME",   "JOB_GPUS",       "JOB_CPUS_PER_NODE",
@@ -94,7 +94,7 @@ RankFacts rank_facts() {
     return facts;
 }
 
-/// What is there of the data that `path` asks for.
+/// Returns the facts about the data of the configuration `path`.
 DataFacts data_facts(const fs::path& path) {
     DataFacts facts{.config = path.string(), .found = "", .problem = ""};
     try {
@@ -117,7 +117,7 @@ DataFacts data_facts(const fs::path& path) {
     return facts;
 }
 
-/// The configurations in ./configs, as they are shipped.
+/// Returns the facts about the data of all configurations in ./configs, the folder of the shipped configurations.
 std::vector<DataFacts> all_data_facts() {
     std::vector<DataFacts> facts;
     std::vector<fs::path> paths;

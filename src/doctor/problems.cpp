@@ -1,4 +1,4 @@
-// What is wrong with a machine, and how to mend it: one function for each thing that has been seen to go wrong.
+// The problems of a machine and their remedies: one function for each kind of problem that has occurred.
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
@@ -22,7 +22,7 @@ std::string variable(const RankFacts& rank, const char* name) {
     return found == rank.variables.end() ? "" : found->second;
 }
 
-/// "n1", "n1, n2", "n1, n2, n3 and 4 more": the nodes of the ranks for which `is` holds.
+/// Returns the nodes of the ranks for which `is` is true: "n1", "n1, n2", "n1, n2, n3 and 4 more".
 template <class Predicate>
 std::string nodes_where(const Facts& facts, Predicate is) {
     std::vector<std::string> nodes;
@@ -66,7 +66,7 @@ void check_launch(const Facts& facts, Problems& problems) {
     }
 }
 
-/// Devices that are there, and a driver or a program that cannot use them.
+/// Finds existing devices that the driver or the program cannot use.
 void check_driver(const Facts& facts, Problems& problems) {
     const auto lacks = [](const RankFacts& rank) { return rank.machine.nvidia_devices > 0 && !rank.cuda.built; };
     if (const std::string nodes = nodes_where(facts, lacks); !nodes.empty()) {
@@ -101,7 +101,7 @@ void check_driver(const Facts& facts, Problems& problems) {
     }
 }
 
-/// A driver, and yet no device that the process sees.
+/// Finds processes with a driver but without a visible device.
 void check_hidden(const Facts& facts, Problems& problems) {
     const auto is_hidden = [](const RankFacts& rank) {
         return rank.devices.empty() && rank.cuda.built && rank.cuda.driver > 0 &&
@@ -148,7 +148,7 @@ void check_devices(const Facts& facts, Problems& problems) {
     }
 }
 
-/// What the device map of a run would refuse: ranks that share a device, ranks without one.
+/// Finds the problems that map_devices() would report in a run: ranks that share a device, ranks without a device.
 void check_map(const Facts& facts, Problems& problems) {
     std::vector<std::string> nodes;
     std::vector<cluster::SeenDevices> seen;
@@ -167,9 +167,9 @@ void check_map(const Facts& facts, Problems& problems) {
     }
 }
 
-/// Ranks of one node that see one device each, and not the same one: --gpus-per-task.
+/// Finds nodes on which each rank sees a single, different device, as with --gpus-per-task.
 void check_binding(const Facts& facts, Problems& problems) {
-    std::map<std::string, std::set<std::string>> only;  // a node's devices that are the only one of a rank
+    std::map<std::string, std::set<std::string>> only;  // by node: devices that are the only device of a rank
     for (const RankFacts& rank : facts.ranks) {
         if (rank.devices.size() == 1) {
             only[rank.node].insert(rank.devices.front().uuid);
@@ -238,7 +238,7 @@ void check_limits(const Facts& facts, Problems& problems) {
 void check_variables(const Facts& facts, Problems& problems) {
     struct Row {
         const char* name;
-        const char* value;  ///< the one that does harm
+        const char* value;  ///< the harmful value
         const char* what;
     };
     static const std::vector<Row> rows{

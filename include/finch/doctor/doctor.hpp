@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-/// Facts about a machine.
+/// The diagnosis of a machine: facts, problems and remedies.
 namespace finch::doctor {
 
-/// Whether counters of energy can be read: "measured", or why not.
+/// Availability of the energy counters: "measured", or the reason why a counter cannot be read.
 struct EnergyFacts {
     std::string cpus;
-    bool is_closed = false;  ///< of CPUs: there are counters, which this user may not read
+    bool is_closed = false;  ///< the CPUs have counters, but this user may not read them
     std::vector<std::string> gpus;
     bool operator==(const EnergyFacts&) const = default;
 };
@@ -28,24 +28,24 @@ struct RankFacts {
     std::string node;
     cluster::Machine machine;
     backend::CudaVersions cuda;
-    std::vector<backend::DeviceDescription> devices;  ///< that it sees
+    std::vector<backend::DeviceDescription> devices;  ///< visible to this rank
     EnergyFacts energy;
-    std::map<std::string, std::string> variables;  ///< of the environment, those that matter
+    std::map<std::string, std::string> variables;  ///< the relevant environment variables
     store::FileSystem file_system;                 ///< of the working directory
     bool operator==(const RankFacts&) const = default;
 };
 
-/// A data set that a configuration asks for.
+/// A data set that a configuration needs.
 struct DataFacts {
     std::string config;  ///< the configuration's path
-    std::string found;   ///< "60000 images of 28x28x1 in data/mnist"; empty if `problem` has something to say
+    std::string found;   ///< "60000 images of 28x28x1 in data/mnist"; empty if there is a problem
     std::string problem;
 };
 
-/// Everything, as world rank 0 knows it.
+/// The facts of all ranks, gathered on world rank 0.
 struct Facts {
     std::vector<RankFacts> ranks;  ///< by world rank
-    std::string architectures;     ///< GPUs that the CUDA backend was built for, as CMake names them: "80-real 90"
+    std::string architectures;     ///< GPU architectures of the CUDA backend in CMake's notation: "80-real 90"
     comm::MpiVersion mpi;
     comm::NcclVersion nccl;
     std::string hdf5;
@@ -53,33 +53,35 @@ struct Facts {
     std::vector<DataFacts> data;
 };
 
-/// Open MPI sets it to "singleton" in a process that no launcher started; it sets the variables of PMIx there, too.
+/// An environment variable. Open MPI sets it to "singleton" in a process that no launcher started. Open MPI also sets
+/// the PMIx variables in that process.
 inline constexpr const char* singleton_variable = "OMPI_MCA_ess";
 
-/// Problems of a machine, and how to mend them.
+/// A problem of a machine and its remedy.
 struct Problem {
-    bool stops = false;  ///< a run with the defaults does not start, or not on the GPUs that are there
+    bool stops = false;  ///< a run with default settings does not start, or does not use the existing GPUs
     std::string what;
     std::string mend;
     bool operator==(const Problem&) const = default;
 };
 
-/// Everything that is wrong, what stops a run first. A pure function.
+/// Returns all problems. Problems that stop a run come first. A pure function.
 [[nodiscard]] std::vector<Problem> find_problems(const Facts& facts);
 
-/// Whether a program built for `architectures` ("80-real 90": CMake's names) has code for a device of `capability`
-/// (90: Hopper): machine code of the same major version and no later minor one, or PTX (no "-real") of any earlier one.
+/// True if a program built for `architectures` (CMake's notation, "80-real 90") has code for a device of compute
+/// capability `capability` (90: Hopper). Machine code must be for the same major version and the same or a lower minor
+/// version. PTX (no "-real") may be for the same or any lower version.
 [[nodiscard]] bool has_code_for(const std::string& architectures, int capability);
 
-/// The printed text: the facts, then the problems. A pure function.
+/// Returns the text to print: the facts, then the problems. A pure function.
 [[nodiscard]] std::string describe(const Facts& facts, const std::vector<Problem>& problems);
 
-/// 13020 → "13.2"; "none" of 0.
+/// Converts a version number of CUDA to text: 13020 → "13.2", 0 → "none".
 [[nodiscard]] std::string cuda_version(int version);
 
-/// `finch doctor`: what Finch finds on this machine, what is wrong with it, and how to mend it.
-/// Collective over the world. World rank 0 prints; the others tell it what they find. Returns 0 if nothing stops a
-/// run, 1 otherwise, the same on every rank.
+/// Collective over the world. Implements `finch doctor`: examines this machine and prints facts, problems and remedies.
+/// All ranks send their facts to world rank 0, which prints. Returns 1 if a problem stops a run, otherwise 0; the same
+/// on every rank.
 [[nodiscard]] int examine(const comm::Session& session);
 
 }  // namespace finch::doctor
