@@ -1,5 +1,6 @@
-// NVIDIA Management Library, opened at run time: a machine without a driver has none. The few declarations that are
-// needed of nvml.h stand here, so that no CUDA is needed to build this; NVML keeps them as they are between versions.
+// NVIDIA Management Library, opened at run time: a machine without a driver does not have it. This file repeats the few
+// necessary declarations of nvml.h, so that the build does not need CUDA. NVML keeps these declarations compatible
+// between versions.
 #include "finch/base/format.hpp"
 #include "finch/base/handle.hpp"
 #include "finch/energy/meter.hpp"
@@ -21,7 +22,7 @@ struct LibraryTraits {
     static void destroy(type library) noexcept { ::dlclose(library); }
 };
 
-/// The library with what is used of it. Initialised as long as it lives.
+/// The loaded library and the functions that Finch uses. NVML stays initialised for the lifetime of this object.
 class Nvml {
 public:
     Nvml() = default;
@@ -33,7 +34,7 @@ public:
         }
     }
 
-    /// Empty if it can be used, else why not.
+    /// Loads and initialises the library. Returns an empty text on success, otherwise the reason for the failure.
     [[nodiscard]] std::string open(const std::string& name) {
         library_.reset(::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL));
         if (!library_) {
@@ -55,7 +56,7 @@ public:
     [[nodiscard]] Result find(const std::string& uuid, Device& device) const {
         return device_by_uuid_(uuid.c_str(), &device);
     }
-    /// Millijoules since the driver was loaded.
+    /// Reads the millijoules since the driver was loaded.
     [[nodiscard]] Result read(Device device, unsigned long long& millijoules) const {
         return total_energy_(device, &millijoules);
     }

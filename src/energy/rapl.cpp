@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The number of microjoules in a file of sysfs, exact up to 2^53; nothing, and why in `problem`, if it cannot be read.
+/// Returns the number of microjoules in a sysfs file, which is exact up to 2^53. If the file cannot be read, returns
+/// nothing and writes the reason to `problem`.
 std::optional<double> read_number(const fs::path& path, std::string& problem) {
     errno = 0;
     std::ifstream file(path);
@@ -29,12 +30,12 @@ std::optional<double> read_number(const fs::path& path, std::string& problem) {
     return static_cast<double>(number);
 }
 
-/// One processor's counter of microjoules.
+/// The energy counter of one processor, in microjoules.
 struct Package {
     fs::path counter;
-    double range = 0;  ///< it begins again at 0 behind this
+    double range = 0;  ///< after this value the counter restarts at 0
     double last = 0;
-    double total = 0;  ///< since it was opened
+    double total = 0;  ///< since the meter was opened
 };
 
 class RaplMeter : public Meter {
@@ -62,7 +63,8 @@ private:
     int ranks_;
 };
 
-/// A processor, or what is around all of them (psys); no part of a processor.
+/// True if `name` is the zone of a processor, or psys, which includes all processors; false for the zone of a part of a
+/// processor.
 bool is_zone(const std::string& name) {
     constexpr std::string_view prefix = "intel-rapl:";
     return name.starts_with(prefix) && name.size() > prefix.size() &&
@@ -74,7 +76,7 @@ std::vector<fs::path> zones_in(const fs::path& powercap) {
     try {
         zones = list_folder(powercap);
     } catch (const StorageError&) {
-        // As if there were none.
+        // An unreadable folder is treated like an empty folder.
     }
     std::erase_if(zones, [](const fs::path& path) { return !is_zone(path.filename().string()); });
     return zones;
@@ -95,7 +97,7 @@ Found open_rapl(const fs::path& powercap, int ranks) {
         const auto now = range ? read_number(package.counter, found.problem) : std::nullopt;
         if (!now) {
             found.is_closed = range && errno == EACCES;
-            return found;  // some of the packages are no measurement of the node
+            return found;  // without all packages the node is not measured
         }
         package.range = *range;
         package.last = *now;

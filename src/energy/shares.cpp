@@ -40,7 +40,7 @@ double Shares::joules(std::size_t slot) {
     const double counted = now.joules - begin.joules;
     const double divisor = std::max(now.time - begin.time, now.worked - begin.worked);
     if (!(counted >= 0)) {
-        return unknown;  // it cannot be read, or was reset
+        return unknown;  // the counter cannot be read, or was reset
     }
     return divisor > 0 ? counted * worked / divisor : 0;
 }

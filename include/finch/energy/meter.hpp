@@ -5,50 +5,57 @@
 #include <optional>
 #include <string>
 
-/// How much energy one rank uses: by the counter of its GPU (NVML), those of its node's CPUs (RAPL), or an estimate.
+/// Energy use of one rank: from the counter of its GPU (NVML), from the counters of its node's CPUs (RAPL), or an
+/// estimate.
 namespace finch::energy {
 
 class Meter {
 public:
     virtual ~Meter() = default;
-    /// Joules since some fixed moment; of a counter that the rank shares with others, its part. NaN: cannot be read.
-    /// `now`: steady seconds. RAPL's counters wrap within minutes: read it every minute.
+    /// Returns the joules since some fixed moment, or NaN if the counter cannot be read. If several ranks share the
+    /// counter, returns this rank's part. `now`: steady seconds. Call read() at least once a minute: RAPL's counters
+    /// wrap within minutes.
     [[nodiscard]] virtual double read(double now) = 0;
 };
 
-/// A meter, or why there is none.
+/// A meter, or the reason why there is none.
 struct Found {
     std::unique_ptr<Meter> meter{};
     std::string name{};      ///< "measured by the CPUs (RAPL)"; empty: no meter
     std::string problem{};   ///< why nothing is measured
-    bool is_closed = false;  ///< of RAPL: there are counters, which this user may not read
+    bool is_closed = false;  ///< RAPL: the counters exist, but this user may not read them
 };
 
-/// `watts` all the time.
+/// Returns a meter with a constant power of `watts`.
 [[nodiscard]] Found make_estimate(double watts);
 
-/// The node's packages in `powercap` (intel-rapl:N with the name package-…, of AMD's processors too), each `ranks`-th
-/// part. Without their parts (intel-rapl:N:M) and psys, which has them in it; on most servers without the memory.
+/// Opens the RAPL counters of the node's CPU packages in `powercap`: intel-rapl:N with the name package-…, also on AMD
+/// processors. The meter returns the energy of the packages divided by `ranks`. Subzones (intel-rapl:N:M) and psys,
+/// which includes the packages, are not counted. On most servers the counters of the packages do not include the
+/// memory.
 /// Source: the kernel's Documentation/power/powercap/powercap.rst.
 [[nodiscard]] Found open_rapl(const std::filesystem::path& powercap, int ranks);
 
-/// The GPU with this UUID, of which a rank has the `ranks`-th part: nvmlDeviceGetTotalEnergyConsumption (Volta and
-/// later; not parts of a GPU). `library` comes with the driver and is opened at run time.
+/// Opens the energy counter of the GPU with this UUID: nvmlDeviceGetTotalEnergyConsumption (Volta and later; not for
+/// parts of a GPU). The meter returns the energy of the GPU divided by `ranks`. `library` comes with the driver and is
+/// opened at run time.
 [[nodiscard]] Found open_nvml(const std::string& library, const std::string& uuid, int ranks);
 
-/// Locations of the counters. FINCH_TEST_RAPL and FINCH_TEST_NVML, for tests, name others.
+/// The locations of the counters. In tests, the environment variables FINCH_TEST_RAPL and FINCH_TEST_NVML set other
+/// locations.
 std::filesystem::path powercap_folder();
 std::string nvml_library();
 
 /// The devices of a rank.
 struct Place {
-    std::string gpu{};                 ///< UUID; empty: it computes on CPUs
-    int ranks_on_gpu = 1;              ///< of the run
-    int ranks_on_node = 1;             ///< of the run
-    std::optional<double> watts = {};  ///< of the rank, where nothing is measured
+    std::string gpu{};                 ///< UUID; empty: the rank computes on CPUs
+    int ranks_on_gpu = 1;              ///< ranks of the run that share the GPU
+    int ranks_on_node = 1;             ///< ranks of the run on the same node
+    std::optional<double> watts = {};  ///< power of the rank, used if nothing is measured
 };
 
-/// The first of these that there is: the GPU's counter, or on CPUs the packages'; an estimate; none.
+/// Opens the first available meter in this order: the counter of the GPU (or of the CPU packages if the rank computes
+/// on CPUs), an estimate, no meter.
 [[nodiscard]] Found open_meter(const Place& place);
 
 }  // namespace finch::energy

@@ -8,24 +8,24 @@
 
 namespace finch::energy {
 
-/// Divides what a rank's meter counts among its slots: of the joules between a slot's begin() and now it gets
-///     worked / max(seconds since begin(), seconds that all slots worked since then).
-/// So slots that work at once share them, and waiting counts for no slot.
+/// Divides the energy of a rank's meter among the rank's slots. A slot gets this part of the joules since its begin():
+///     worked / max(seconds since begin(), seconds that all slots worked since begin()).
+/// Slots that work at the same time share the energy, and waiting counts for no slot.
 class Shares {
 public:
-    /// `meter` must outlive it; null: nothing is known. `clock`: steady seconds.
+    /// `meter` must outlive this object; if it is null, no energy is known. `clock`: steady seconds.
     Shares(Meter* meter, std::size_t slots, std::function<double()> clock);
     Shares(Meter* meter, std::size_t slots);
 
-    /// The slot begins something new.
+    /// Starts a new measurement of the slot.
     void begin(std::size_t slot);
-    /// It has worked for `seconds` in all since begin().
+    /// Sets the total seconds that the slot has worked since begin().
     void set_worked(std::size_t slot, double seconds);
-    /// Joules since begin(); NaN: not known.
+    /// Returns the joules since begin(), or NaN if they are not known.
     [[nodiscard]] double joules(std::size_t slot);
 
 private:
-    /// The meter and the clock at one moment, and the seconds that all slots had worked.
+    /// The meter and the clock at one moment, and the seconds that all slots had worked until this moment.
     struct Reading {
         double joules = 0;
         double time = 0;
@@ -41,7 +41,7 @@ private:
     std::function<double()> clock_;
     std::vector<Slot> slots_;
     double worked_ = 0;   ///< seconds, of all slots
-    double read_at_ = 0;  ///< steady seconds
+    double read_at_ = 0;  ///< time of the last reading, steady seconds
 };
 
 }  // namespace finch::energy
