@@ -42,7 +42,8 @@ struct CommandLine {
 };
 
 void add_settings(CLI::App& verb, std::vector<std::string>& settings) {
-    verb.add_option("--set", settings, "overrides one key, e.g. search.budget.evaluations=12")
+    verb.add_option("--set", settings,
+                    "override one key of the configuration, e.g. search.budget.evaluations=12; may be repeated")
         ->type_name("KEY=VALUE")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -50,9 +51,11 @@ void add_settings(CLI::App& verb, std::vector<std::string>& settings) {
 
 /// Adds the options that evolve, train and status share.
 void add_run_options(CLI::App& verb, run::RunOptions& options) {
-    verb.add_option("--run", options.run, "the run directory (default: runs/NAME)")->type_name("DIR");
+    verb.add_option("--run", options.run,
+                    "the run directory (default: runs/NAME, with the key name of the configuration)")
+        ->type_name("DIR");
     add_settings(verb, options.settings);
-    verb.add_flag("--fresh", options.fresh, "set an existing run aside (renamed) and begin anew");
+    verb.add_flag("--fresh", options.fresh, "rename an existing run directory, and begin a new run");
 }
 
 void add_config(CLI::App& verb, run::RunOptions& options) {
@@ -72,7 +75,8 @@ void add_reuse(CLI::App& verb, std::vector<std::string>& settings) {
                 text.erase(text.find_last_not_of('\n') + 1);
                 settings.push_back("search.reuse=" + text);
             },
-            "takes over results of that run of what would be the same evaluations; may be repeated (search.reuse)")
+            "reuse the results of the run RUN for identical evaluations; may be repeated (short for the key "
+            "search.reuse)")
         ->type_name("RUN")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -98,16 +102,18 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
         return run::evolve(session, line.options, std::move(launcher));
     });
 
-    CLI::App* training = app.add_subcommand("train", "train one individual, in a run directory like any other");
+    CLI::App* training = app.add_subcommand("train", "train one individual, in its own run directory");
     add_config(*training, line.options);
     add_run_options(*training, line.options);
-    training->add_option("--gene", line.genes, "of every gene of the search space")
+    training
+        ->add_option("--gene", line.genes,
+                     "a value for a gene; needed for every active gene of the search space, may be repeated")
         ->type_name("NAME=VALUE")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     training->add_flag("--profile", line.options.profile,
-                       "measure where the time goes: a line per epoch, a table at the end, and profile.json in the run "
-                       "directory");
+                       "measure where each rank spends its time: prints a line per epoch and a table at the end, and "
+                       "writes profile.json into the run directory");
     with_programs(training, [&line](comm::Session& session, process::Launcher launcher) {
         line.options.genes = line.genes;
         return run::train_one(session, line.options, std::move(launcher));
@@ -122,32 +128,35 @@ void add_measuring_verbs(CLI::App& app, CommandLine& line) {
             line.run = [&line, work, bad_launch] { return on_all_ranks(line.argc, line.argv, work, bad_launch); };
         });
     };
-    CLI::App* again =
-        app.add_subcommand("replay", "train one network of a run again and compare every epoch, to the last bit");
+    CLI::App* again = app.add_subcommand(
+        "replay", "train one network of a run again, and compare every epoch with the run bit for bit");
     again->add_option("run", line.options.config, "the run directory")->required()->type_name("RUN");
-    again->add_option("id", line.id, "the individual, e.g. 0.3.17")->required()->type_name("ID");
+    again->add_option("id", line.id, "id of the individual, e.g. 0.3.17")->required()->type_name("ID");
     with_ranks(again, [&line](comm::Session& session) {
         cluster::release_signals();
         return replay(session, line.options.config, line.id);
     });
 
     CLI::App* testing = app.add_subcommand(
-        "test", "measure a run's best network on its test set, or on another: loss, accuracy, F1, confusions");
+        "test", "measure the best network of a run on its test set or on another one: loss, accuracy, F1, confusions");
     testing->add_option("run", line.test.run, "the run directory")->required()->type_name("RUN");
     testing
         ->add_option("--data", line.test.data,
-                     "another folder or file in place of data.path; its training set need not be there")
+                     "another folder or file with test data, instead of data.path; needs no training set")
         ->type_name("PATH");
     add_settings(*testing, line.test.settings);
-    testing->add_option("--csv", line.test.csv, "a file for a row per image: index, truth, guess, a score per class")
+    testing
+        ->add_option("--csv", line.test.csv,
+                     "file to write, with a row per image: index, truth, guess, a score per class")
         ->type_name("FILE");
     with_ranks(testing, [&line](comm::Session& session) {
         cluster::release_signals();
         return test_best(session, line.test);
     });
 
-    CLI::App* examining = app.add_subcommand(
-        "doctor", "what Finch finds here, what is wrong with it and how to mend it (start it as a run: srun, mpirun)");
+    CLI::App* examining = app.add_subcommand("doctor",
+                                             "report the hardware and libraries of this machine, its problems and how "
+                                             "to fix them (start it like a run, with srun or mpirun)");
     with_ranks(
         examining,
         [](comm::Session& session) {
@@ -159,30 +168,36 @@ void add_measuring_verbs(CLI::App& app, CommandLine& line) {
 
 void add_planning(CLI::App& app, CommandLine& line) {
     PlanOptions& options = line.plan;
-    CLI::App* planning =
-        app.add_subcommand("plan", "who would run where; trains nothing, except with --measure or --try");
+    CLI::App* planning = app.add_subcommand("plan",
+                                            "check a configuration, and print which ranks and workers would run on "
+                                            "which nodes; trains nothing without --measure or --try");
     planning->add_option("config", options.config, "the configuration (YAML)")->required()->type_name("CONFIG");
     add_settings(*planning, options.settings);
     add_reuse(*planning, options.settings);
-    planning->add_option("--nodes", options.nodes, "instead of the allocation that this runs in")
+    planning
+        ->add_option("--nodes", options.nodes,
+                     "number of nodes to plan for (default: the nodes of the current Slurm allocation)")
         ->check(CLI::PositiveNumber);
-    planning->add_option("--ranks-per-node", options.ranks_per_node, "ranks on each of them")
+    planning->add_option("--ranks-per-node", options.ranks_per_node, "number of ranks on each of these nodes")
         ->check(CLI::PositiveNumber);
-    planning->add_option("--gpus-per-node", options.gpus_per_node, "GPUs of each of them")
+    planning->add_option("--gpus-per-node", options.gpus_per_node, "number of GPUs of each of these nodes")
         ->check(CLI::NonNegativeNumber);
-    CLI::Option* const measure = planning->add_flag(
-        "--measure", options.measure,
-        "train some genomes for some steps here, and say how long individuals and the search take, in which layout it "
-        "ends first, and what to submit (start it on as many ranks as a worker may have: srun, mpirun)");
+    CLI::Option* const measure =
+        planning->add_flag("--measure", options.measure,
+                           "train some genomes for some steps on this machine; print how long individuals and the "
+                           "search will take, which layout of workers is fastest, and the command to submit (start it "
+                           "with srun or mpirun, on as many ranks as the largest worker may have)");
     planning
         ->add_flag("--try", options.tries,
-                   "evaluate the first individual once, on all ranks together, and print what it reported or why it "
-                   "failed; nothing is kept; exit code 1 if it gave no result")
+                   "evaluate the first individual once, on all ranks together, and print its reports or the reason for "
+                   "its failure; keeps no files; exit code 1 if there is no result")
         ->excludes(measure);
-    planning->add_option("--measure-seconds", options.measure_seconds, "that measuring may take, about")
+    planning->add_option("--measure-seconds", options.measure_seconds, "approximate duration of --measure in seconds")
         ->check(CLI::Range(1.0, 86400.0))
         ->needs(measure);
-    planning->add_option("--time", options.time_limit, "limit of each start, as sbatch takes it: 30, 4:00:00, 1-12")
+    planning
+        ->add_option("--time", options.time_limit,
+                     "time limit of each start, in the format of sbatch --time: 30, 4:00:00, 1-12")
         ->type_name("LIMIT")
         ->needs(measure);
     planning->callback([&line] {
@@ -220,20 +235,23 @@ int ask_status(CommandLine& line) {
 }
 
 void add_status(CLI::App& app, CommandLine& line) {
-    CLI::App* asking =
-        app.add_subcommand("status",
-                           "complete (exit code 0), stopped early (75), interrupted (76), running (77), complete or "
-                           "given up without a result (78), from the run directory alone; of several runs a table, "
-                           "and the code of the worst: unreadable (2), 78, 76, 75, 77, 0");
-    asking->add_option("run", line.runs, "run directories; or one configuration, for its run")
+    CLI::App* asking = app.add_subcommand(
+        "status",
+        "print the state of a run from its run directory, and return it as exit code: complete (0), stopped early "
+        "(75), interrupted (76), running (77), complete or given up without a result (78); for several runs print a "
+        "table, and return the code of the worst run, in the order unreadable (2), 78, 76, 75, 77, 0");
+    asking
+        ->add_option("run", line.runs,
+                     "one or more run directories; or one configuration, which stands for its run directory")
         ->required()
         ->type_name("RUN");
     add_run_options(*asking, line.options);
     add_reuse(*asking, line.options.settings);
     asking->add_flag(
         "--progress", line.progress,
-        "before the line, print a number that grows as the run gets further, and the name of its last start");
-    asking->add_flag("--directory", line.directory, "print only the run directory, whether or not it exists");
+        "before the state, print a number that grows with the progress of the run, and the name of its last start");
+    asking->add_flag("--directory", line.directory,
+                     "print only the path of the run directory, even if it does not exist");
     asking->callback([&line] { line.run = [&line] { return alone([&line] { return ask_status(line); }); }; });
 }
 
@@ -241,44 +259,48 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
     const auto by_itself = [&line](CLI::App* verb, std::function<int()> work) {
         verb->callback([&line, work] { line.run = [work] { return alone(work); }; });
     };
-    CLI::App* showing =
-        app.add_subcommand("show", "what a run found: the best, counts, utilisation; or one individual");
+    CLI::App* showing = app.add_subcommand(
+        "show", "print the results of a run: the best individuals, counts and utilisation; or one individual");
     showing->add_option("run", line.show.run, "the run directory")->required()->type_name("RUN");
-    showing->add_option("id", line.show.id, "an individual, e.g. 0.3.17: its learning curve, its program's output")
+    showing
+        ->add_option("id", line.show.id,
+                     "id of one individual to show, e.g. 0.3.17, with its learning curve and the output of its program")
         ->type_name("ID");
-    showing->add_option("--top", line.show.top.count, "how many of the best are listed")->check(CLI::PositiveNumber);
+    showing->add_option("--top", line.show.top.count, "number of best individuals to list")->check(CLI::PositiveNumber);
     showing->add_flag("--islands", line.show.top.of_each_island,
-                      "list the best of each island, even if copies make these lists alike");
-    auto* const csv = showing->add_flag("--csv", line.show.csv, "every individual as comma-separated values");
-    auto* const json = showing->add_flag("--json", line.show.json, "the same as one JSON object");
+                      "list the best individuals of each island, even if copies make these lists equal");
+    auto* const csv = showing->add_flag("--csv", line.show.csv, "print every individual as comma-separated values");
+    auto* const json = showing->add_flag("--json", line.show.json, "print the same results as one JSON object");
     auto* const follow =
         showing->add_flag("--follow", line.show.follow,
-                          "again and again until the run ends: a live table, or where there is no terminal lines");
+                          "update the output until the run ends: a live table on a terminal, otherwise lines");
     csv->excludes(json, follow);
     json->excludes(follow);
     by_itself(showing, [&line] { return show(line.show); });
 
-    CLI::App* exporting = app.add_subcommand("export", "every individual of a run as other programs read it");
+    CLI::App* exporting = app.add_subcommand("export", "export every individual of a run for other programs");
     exporting->add_option("run", line.exported.run, "the run directory")->required()->type_name("RUN");
     exporting
         ->add_option("--format", line.exported.format,
-                     "csv: a table; json: with learning curves and metrics; for Optuna, Perfetto and networkx there is "
-                     "tools/export.py")
+                     "csv: a table; json: the individuals with learning curves and metrics; use tools/export.py for "
+                     "Optuna, Perfetto and networkx")
         ->required()
         ->type_name(fmt::format("{{{}}}", fmt::join(all_words<ExportFormat>(), ",")));
-    exporting->add_option("-o,--output", line.exported.output, "a file (default: standard output)")->type_name("FILE");
+    exporting->add_option("-o,--output", line.exported.output, "file to write (default: standard output)")
+        ->type_name("FILE");
     by_itself(exporting, [&line] { return export_run(line.exported); });
 
-    CLI::App* keys = app.add_subcommand("config", "every key of a configuration with its default and meaning");
+    CLI::App* keys =
+        app.add_subcommand("config", "print every key of a configuration with its default and its meaning");
     by_itself(keys, print_config);
 
-    CLI::App* generating = app.add_subcommand("data", "data sets")
+    CLI::App* generating = app.add_subcommand("data", "make data sets")
                                ->require_subcommand(1)
-                               ->add_subcommand("generate", "write distorted digits as IDX files");
-    generating->add_option("folder", line.folder, "where to")->required()->type_name("DIR");
-    generating->add_option("--samples", line.samples, "of the training set")->check(CLI::PositiveNumber);
-    generating->add_option("--size", line.size, "height and width in pixels")->check(CLI::PositiveNumber);
-    generating->add_option("--seed", line.seed, "of the random numbers");
+                               ->add_subcommand("generate", "write a data set of distorted digits as IDX files");
+    generating->add_option("folder", line.folder, "folder for the files")->required()->type_name("DIR");
+    generating->add_option("--samples", line.samples, "number of training images")->check(CLI::PositiveNumber);
+    generating->add_option("--size", line.size, "height and width of an image in pixels")->check(CLI::PositiveNumber);
+    generating->add_option("--seed", line.seed, "seed of the random numbers");
     by_itself(generating, [&line] { return generate_data(line.folder, line.samples, line.size, line.seed); });
 }
 
@@ -328,8 +350,8 @@ int main(int argc, char** argv) {
     finch::app::add_status(app, line);
     finch::app::add_completion_table(app);
     app.footer(
-        "Exit codes: 0 done; 1 a search without a result, or a fault; 2 the input is wrong; 75 stopped early, start it "
-        "again to go on; anything else a fault.");
+        "Exit codes: 0 done; 1 a search without a result, or an error; 2 wrong input; 75 stopped early, start it again "
+        "to resume; others: an error.");
     if (!finch::app::knows_verb(app, argc, argv)) {
         return finch::exit_input;
     }

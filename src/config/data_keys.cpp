@@ -111,14 +111,15 @@ Domain expected() {
         key("shape", &Expected::shape, or_null({List{{whole(1, 65536)}, 3, 3}}),
             "[height, width, channels] of an image")
             .with_default("null"),
-        key("classes", &Expected::classes, or_null(whole(2, 65536)), "how many"),
-        key("targets", &Expected::targets, or_null(whole(1, 65536)), "in place of classes: numbers of each target"),
+        key("classes", &Expected::classes, or_null(whole(2, 65536)), "number of classes"),
+        key("targets", &Expected::targets, or_null(whole(1, 65536)),
+            "for regression, instead of classes: how many numbers a target has"),
         key("samples", &Expected::samples, or_null(whole(2, most_samples)),
-            "of the training set, with those that validate")
+            "number of samples of the training set, including validation samples")
             .with_default("null"),
         key("validation", &Expected::validation, or_null(whole(1, most_samples - 1)),
-            "with validation: own or column: how many of the samples validate"),
-        key("test", &Expected::test, or_null(whole(0, most_samples)), "samples of the test set")};
+            "with validation: own or column: how many of the samples are validation samples"),
+        key("test", &Expected::test, or_null(whole(0, most_samples)), "number of samples of the test set")};
     return either({word_of({"none"}), {Section{.keys = std::move(keys), .check = check_of<Expected>(check_expected)}}});
 }
 
@@ -131,22 +132,24 @@ Domain validation() {
     constexpr std::int64_t exact = std::int64_t{1} << 53;
     return {Variants{{
         alternative<Any>("sampled", data::SampledValidation{}, {},
-                         "validation_samples of the training set, chosen by the seed"),
-        alternative<Any>("own", data::OwnValidation{},
-                         {{key("path", &data::OwnValidation::path, or_null(path()),
-                               "where other data of this kind lie, whose training set validates")
-                               .with_fixed(Rule::no)}},
-                         "a set of its own: hdf5: the group validation; idx: validation-images-idx3-ubyte, "
-                         "validation-labels-idx1-ubyte; cifar: validation_batch.bin or validation.bin"),
+                         "as many samples of the training set as validation_samples says, chosen by the seed"),
+        alternative<Any>(
+            "own", data::OwnValidation{},
+            {{key("path", &data::OwnValidation::path, or_null(path()),
+                  "path of other data of the same kind; their training set becomes the validation set; null: as above")
+                  .with_fixed(Rule::no)}},
+            "a separate validation set: hdf5: the group validation; idx: validation-images-idx3-ubyte, "
+            "validation-labels-idx1-ubyte; cifar: validation_batch.bin or validation.bin"),
         alternative<Any>("column", data::ColumnValidation{.name = "split", .values = {1}},
                          {{key("name", &data::ColumnValidation::name,
                                {Text{"a name of a data set", is_column, {"site"}, {"''", "a/b"}}},
-                               "of whole numbers training/NAME, one for each image: a patient, a site, a fold")
+                               "name of the dataset training/NAME, which has a whole number for each image: a patient, "
+                               "a site, a fold")
                                .with_default("split"),
                            key("values", &data::ColumnValidation::values, {List{{whole(-exact, exact)}, 1, 65536}},
-                               "images with such a number validate, none of them trains")
+                               "images with one of these numbers are used for validation, and never for training")
                                .with_default("[1]")}},
-                         "hdf5: images with certain numbers in a column"),
+                         "hdf5: the images with certain numbers in a column"),
     }}};
 }
 
@@ -156,70 +159,78 @@ Domain data_section() {
     using data::Options;
     std::vector<Key> keys{
         key("kind", &Options::kind,
-            "idx: MNIST's format; cifar: the binary version of CIFAR-10 or CIFAR-100; hdf5: training/images and "
-            "training/labels, the same of test and validation where they are there; generated: distorted digits")
+            "format of the data: idx: MNIST's format; cifar: the binary version of CIFAR-10 or CIFAR-100; hdf5: "
+            "training/images and training/labels, and optionally the same two in the groups test and validation; "
+            "generated: distorted digits")
             .with_genes(Rule::no),
         key("path", &Options::path, or_null(path()),
-            "the folder with the files (hdf5: the file), relative to the working directory; generated needs none")
+            "folder with the files (hdf5: the file), relative to the working directory; kind: generated needs no path")
             .with_genes(Rule::no)
             .with_fixed(Rule::no),  // the files must hold the same data: the fingerprint is checked
         key("systems", &Options::systems,
-            either({word_of({"none"}),
-                    {List{.element = {section(
-                              {key("path", &data::System::path, or_null(path()), "where it lies").with_fixed(Rule::no),
-                               key("weight", &data::System::weight, or_null(above(0, 1e9)),
-                                   "its share of each epoch, in proportion; null, of all: by size")})},
-                          .most = 10000}}}),
-            "[{path: a, weight: 1}, …]: several sets of one kind and shape, trained on together, in place of path; "
-            "without weights, which all or none have, by size")
+            either(
+                {word_of({"none"}),
+                 {List{.element = {section({key("path", &data::System::path, or_null(path()), "path of this data set")
+                                                .with_fixed(Rule::no),
+                                            key("weight", &data::System::weight, or_null(above(0, 1e9)),
+                                                "weight of this data set: its share of each epoch in proportion to all "
+                                                "weights; null for all data sets: in proportion to their sizes")})},
+                       .most = 10000}}}),
+            "[{path: a, weight: 1}, …]: several data sets of one kind and shape, trained on together, instead of path; "
+            "all of them have a weight or none has; without weights the shares are in proportion to the sizes")
             .with_default("none")
             .with_genes(Rule::no),
         key("axes", &Options::axes,
-            "hdf5: the order of the images' axes; auto: as their attribute axes says, else the one axis of 1 to 4 is C")
+            "hdf5: order of the images' axes; auto: as in their attribute axes; without this attribute, the only "
+            "possible axis with a size of 1 to 4 is C")
             .with_genes(Rule::no),
         key("memory", &Options::memory,
-            "where the pixels of files are: whole: in the memory of each node; streamed: on the disk, read ahead of "
-            "the training; the numbers are the same")
+            "storage of the pixels of data files: whole: in the memory of each node; streamed: on the disk, read ahead "
+            "of the training; both give the same results")
             .with_genes(Rule::no)
             .with_fixed(Rule::no),
         key("prefetch", &Options::prefetch,
-            section({key("threads", &pixels::Prefetch::threads, whole(1, 64), "that read the images, of each rank"),
+            section({key("threads", &pixels::Prefetch::threads, whole(1, 64),
+                         "number of threads of each rank that read images"),
                      key("batches", &pixels::Prefetch::batches, whole(1, 1024),
-                         "that are read before they are needed, of this rank's share; a buffer each, for training and "
-                         "for validation, in every slot")}),
-            "with memory: streamed")
+                         "number of batches that each rank reads ahead (its share of them); in every slot, training "
+                         "and validation have a buffer for each")}),
+            "how images are read ahead, with memory: streamed")
             .with_genes(Rule::no)
             .with_fixed(Rule::no),
         group(
             "normalize",
-            section(
-                {key("mean", &Options::mean, auto_or_list(real(-1e9, 1e9)), "subtracted; a list has one per channel"),
-                 key("deviation", &Options::deviation, auto_or_list(above(0, 1e9)),
-                     "divides after that; a list has one per channel; auto, of both: each channel's of all pixels that "
-                     "train, where it is 0 divided by 1")}),
-            "pixels that are bytes become (pixel / 255 - mean) / deviation, others (pixel - mean) / deviation"),
+            section({key("mean", &Options::mean, auto_or_list(real(-1e9, 1e9)),
+                         "number to subtract; a list has one number per channel; auto: each channel's mean over all "
+                         "training pixels"),
+                     key("deviation", &Options::deviation, auto_or_list(above(0, 1e9)),
+                         "divisor after the subtraction; a list has one number per channel; auto: each channel's "
+                         "standard deviation over all training pixels, or 1 if that is 0")}),
+            "pixels stored as bytes become (pixel / 255 - mean) / deviation, other pixels (pixel - mean) / deviation"),
         key("augmentation", &Options::augmentation,
             section({key("shift", &data::Augmentation::shift, whole(0, 4096),
-                         "pixels by which an image is moved at most, up or down, left or right; black comes in"),
+                         "maximum shift of an image in pixels, up or down and left or right; new pixels are black"),
                      key("mirror", &data::Augmentation::mirror, "mirrors half of the images left to right"),
                      key("cutout", &data::Augmentation::cutout, whole(0, 4096),
-                         "side of a square that is cut out of each image, at a random place; 0: none"),
+                         "side in pixels of a square that is cut out of each image, at a random place; 0: none"),
                      key("rotation", &data::Augmentation::rotation, real(0, 180),
-                         "degrees by which an image is turned about its middle at most, either way; black comes in")}),
-            "distortions of the training images, others in each epoch: mirrored, turned, moved, cut, in this order"),
-        key("validation", &Options::validation, validation(), "the images that validate").with_genes(Rule::no),
+                         "maximum rotation of an image about its centre in degrees, in either direction; new pixels "
+                         "are black")}),
+            "random distortions of the training images, new in each epoch: mirror, rotation, shift and cutout, in this "
+            "order"),
+        key("validation", &Options::validation, validation(), "images of the validation set").with_genes(Rule::no),
         key("expect", &Options::expect, expected(),
-            "what the files hold: finch plan goes by it where they are not, and a start refuses files that hold "
-            "something else")
+            "expected contents of the data files: finch plan uses them if the files do not exist; a start refuses "
+            "files with other contents")
             .with_genes(Rule::no)
             .with_fixed(Rule::no),
         key("training_samples", &Options::training_samples, either({word_of({"all"}), whole(1, 4294967295)}),
-            "how many train; the seed chooses them from what validation leaves"),
+            "number of training samples; the seed chooses them from the samples that are not for validation"),
         key("validation_samples", &Options::validation_samples, whole(1, 4294967295),
-            "with validation: sampled; the test set, where there is one, is for the best model only")
+            "with validation: sampled: number of validation samples; a test set is used only for the best model")
             .with_default("2000"),
         key("samples", &Options::generated_samples, whole(10, 100 * million),
-            "generated: size of the training set; the test set has a sixth of it")
+            "generated: number of training images; the test set has a sixth of this number")
             .with_genes(Rule::no),
         key("size", &Options::generated_size, whole(8, 512), "generated: height and width of an image in pixels")
             .with_genes(Rule::no),

@@ -36,21 +36,23 @@ Domain gene_section() {
     const double huge = 1e300;
     const std::int64_t exact = std::int64_t{1} << 53;  // a genome holds whole numbers up to it exactly
     return {Section{
-        .keys = {unbound("real", "[0, 1]", {List{{real(-huge, huge)}, 2, 2}}, "[low, high]: a real number"),
-                 unbound("int", "[0, 1]", {List{{whole(-exact, exact)}, 2, 2}}, "[low, high]: a whole number"),
-                 unbound("choice", "[a, b]", {List{{plain_value()}, 1, 10000}}, "one of several words or numbers"),
+        .keys = {unbound("real", "[0, 1]", {List{{real(-huge, huge)}, 2, 2}}, "[low, high]: range of a real number"),
+                 unbound("int", "[0, 1]", {List{{whole(-exact, exact)}, 2, 2}}, "[low, high]: range of a whole number"),
+                 unbound("choice", "[a, b]", {List{{plain_value()}, 1, 10000}},
+                         "list of words or numbers; the gene is one of them"),
                  unbound("value", "1", plain_value(),
-                         "the gene's only value, which is not searched (`NAME: 1` says the same); beside real, int or "
-                         "choice it is passed as if the search had chosen it, alone as it is written; in JSON it "
-                         "is then a string unless it is written like 0.5 or 12"),
+                         "fixes the gene at one value, which is not searched (short form: `NAME: 1`); with real, int "
+                         "or choice, programs get the value as if the search had chosen it; without them exactly as "
+                         "written, and in JSON as a string unless it is written like 0.5 or 12"),
                  unbound("scale", "linear", word_of(all_words<search::Scale>()),
-                         "real, int: log draws uniformly in the logarithm"),
-                 unbound("step", "1", above(0, huge), "real, int: the values are low + k * step; linear for real"),
+                         "real, int: log draws values uniformly in their logarithm"),
+                 unbound("step", "1", above(0, huge),
+                         "real, int: the values are low + k * step; a real gene with a step needs scale: linear"),
                  unbound("ordered", "false", {Flag{}},
-                         "choice: neighbours are alike, so that mutation moves from one to the next"),
+                         "choice: neighbouring options are alike; half of the mutations move to a neighbour"),
                  unbound("when", "{}", {Named{{one_or_list(plain_value())}}},
-                         "GENE: [values]: it is active only where each such gene is, with one of these values; "
-                         "else its keys keep their defaults")},
+                         "GENE: [values]: this gene is active only if each GENE listed here is active and has one of "
+                         "its values; otherwise the keys that use this gene keep their defaults")},
         .sparse = true}};
 }
 
@@ -65,19 +67,20 @@ void check_budget(const island::Budget& budget, const Tree& written) {
 
 Domain budget_section() {
     using island::Budget;
-    return {
-        Section{.keys = {key("evaluations", &Budget::evaluations, or_null(whole(1, 4000 * million)),
-                             "of the whole run, exact, over restarts"),
-                         key("generations", &Budget::generations, or_null(whole(1, 4000 * million)),
-                             "evaluations of each worker"),
-                         key("epochs", &Budget::epochs, or_null(whole(1, 1000000 * million)),
-                             "that all individuals train, over restarts; what is in training then is saved"),
-                         key("hours", &Budget::hours, or_null(above(0, million)), "wall time, summed over restarts"),
-                         key("node_hours", &Budget::node_hours, or_null(above(0, million)),
-                             "distinct nodes times wall time, summed over restarts"),
-                         key("target_loss", &Budget::target_loss, or_null(real(-1e300, 1e300)),
-                             "end once the best loss is this or smaller")},
-                .check = check_of<Budget>(check_budget)}};
+    return {Section{
+        .keys = {key("evaluations", &Budget::evaluations, or_null(whole(1, 4000 * million)),
+                     "exact number of evaluations of the whole run, over all starts"),
+                 key("generations", &Budget::generations, or_null(whole(1, 4000 * million)),
+                     "number of evaluations of each worker"),
+                 key("epochs", &Budget::epochs, or_null(whole(1, 1000000 * million)),
+                     "number of epochs that all individuals train together, over all starts; unfinished trainings are "
+                     "then saved"),
+                 key("hours", &Budget::hours, or_null(above(0, million)), "hours of wall time, summed over all starts"),
+                 key("node_hours", &Budget::node_hours, or_null(above(0, million)),
+                     "number of distinct nodes times hours of wall time, summed over all starts"),
+                 key("target_loss", &Budget::target_loss, or_null(real(-1e300, 1e300)),
+                     "the search ends once the best loss is this value or smaller")},
+        .check = check_of<Budget>(check_budget)}};
 }
 
 /// The key `matrix`: the exchange probabilities between islands, with one row per island.
@@ -93,14 +96,15 @@ Key exchange_matrix() {
         }
     };
     return {"matrix", "none", either({word_of({"none"}), {List{.element = {row}}}}),
-            "topology matrix: [[0, 0.5], [1, 0]], from island 0 to 1 with probability 0.5, back always; the diagonal "
-            "is not looked at",
+            "for topology: matrix: probabilities of an exchange, one row per sending island; with [[0, 0.5], [1, 0]] "
+            "island 0 sends to island 1 with probability 0.5, and island 1 always sends to island 0; the diagonal is "
+            "ignored",
             set};
 }
 
 /// The key `islands` of search: a list of the options that differ between islands.
 Key islands_apart() {
-    const Section entry{{key("propagator", &IslandOptions::propagator, propagator(), "how it breeds")}};
+    const Section entry{{key("propagator", &IslandOptions::propagator, propagator(), "propagator of the island")}};
     const auto set = [entry](const Tree& tree, const Target& config) {
         auto& islands = config.as<Config>().islands;
         islands.assign(tree.items.size(), IslandOptions{});
@@ -109,43 +113,47 @@ Key islands_apart() {
         }
     };
     return {"islands", "none", either({word_of({"none"}), {List{.element = {{entry}}, .most = 10000}}}),
-            "[{propagator: …}, …]: island i breeds as entry i says, from the first again where there are more islands; "
-            "none: all as search.propagator says",
+            "[{propagator: …}, …]: a propagator for each island; island i uses entry i, and with more islands than "
+            "entries the list repeats; none: all islands use search.propagator",
             set};
 }
 
 Domain exchange_section() {
     using Options = search::ExchangeOptions;
     return section(
-        {key("kind", &Options::kind, "migration: individuals move; pollination: copies"),
+        {key("kind", &Options::kind,
+             "migration: individuals move to other islands; pollination: copies of individuals do"),
          key("topology", &Options::topology,
-             "all: every island to every other; ring: to the next; torus: to four neighbours; star: by island 0; "
-             "random: to any one; nodes: within a node, and by the first island there to the next node; matrix: as "
-             "`matrix` says"),
+             "islands to which an island sends: all: all others; ring: the next; torus: four neighbours; star: island "
+             "0 to all others, all others to island 0; random: any one other island; nodes: all on the same node, and "
+             "the first island of a node also to the first of the next node; matrix: as in the key `matrix`"),
          exchange_matrix(),
          key("probability", &Options::probability, real(0, 1),
-             "per island and round of its workers (one evaluation of each)"),
-         key("migrants", &Options::migrants, whole(1, million), "individuals per target island and exchange"),
-         key("emigrants", &Options::emigrants, "who goes: the best, any, or for each the better of two")});
+             "probability of an exchange, per island and round (one evaluation by each of its workers)"),
+         key("migrants", &Options::migrants, whole(1, million), "number of individuals per target island and exchange"),
+         key("emigrants", &Options::emigrants,
+             "individuals to send: the best, random ones, or the better of two random ones (tournament)")});
 }
 
 /// The values of `search.first`: a list of guessed genomes, or an earlier run that supplies genomes.
 Domain first_guesses() {
     const Domain guesses = {List{.element = {{Named{{plain_value()}}}}, .most = 10000}};
-    return either({word_of({"none"}), guesses,
-                   section({unbound("run", "runs/earlier", path(), "directory of an earlier run"),
-                            unbound("best", "5", whole(1, 10000), "so many of its individuals"),
-                            unbound("guesses", "none", either({word_of({"none"}), guesses}),
-                                    "their genes; Finch fills them in when the run begins, and keeps them")})});
+    return either(
+        {word_of({"none"}), guesses,
+         section({unbound("run", "runs/earlier", path(), "directory of an earlier run"),
+                  unbound("best", "5", whole(1, 10000), "number of its best individuals to take"),
+                  unbound("guesses", "none", either({word_of({"none"}), guesses}),
+                          "genes of these individuals; Finch fills them in when the run begins, and keeps them")})});
 }
 
 /// The values of `search.final`; parse.cpp reads them.
 Domain final_choice() {
     using search::FinalChoice;
-    return either({word_of({"auto", "none"}),
-                   section({key("candidates", &FinalChoice::candidates, whole(1, 1000),
-                                "so many of the best, of different genes"),
-                            key("repeats", &FinalChoice::repeats, whole(1, 1000), "evaluations of each")})});
+    return either(
+        {word_of({"auto", "none"}),
+         section({key("candidates", &FinalChoice::candidates, whole(1, 1000),
+                      "number of best individuals to evaluate again, all with different genes"),
+                  key("repeats", &FinalChoice::repeats, whole(1, 1000), "number of evaluations of each candidate")})});
 }
 
 /// The key `give_up_after`. The word `auto` becomes 0.
@@ -158,8 +166,9 @@ Key give_up_after() {
         }
     };
     return {"give_up_after", "auto", either({word_of({"auto", "none"}), whole(1, 4000 * million)}),
-            "ends a start with exit code 75 after this many evaluations without a result (failed, out of memory, "
-            "diverged), as long as the run has no result; auto: 8, or twice the workers if that is more; none: never",
+            "a start ends with exit code 75 after this many evaluations without a result (failed, out of memory, "
+            "diverged), unless the run already has a result; auto: 8, or twice the number of workers if that is more; "
+            "none: never",
             set};
 }
 
@@ -171,8 +180,8 @@ Key reused_runs() {
         }
     };
     return {"reuse", "none", either({word_of({"none"}), {List{.element = {path()}}}}),
-            "directories of other runs, whose results a genome that is bred has at once if it, the data, the model and "
-            "its training are those of one there; takes none of the budget's evaluations",
+            "directories of other runs; a bred genome immediately gets the result of an individual of these runs if "
+            "genome, data, model and training are the same; reused results use no evaluations of the budget",
             set};
 }
 
@@ -183,40 +192,42 @@ Domain search_section() {
                           {"''"}};
     return section({
         unbound("space", "{}", {Named{{gene_section()}}},
-                "the genes: NAME: {real: [low, high]}, {int: …}, {choice: […]} or {value: …}")
+                "genes of the search: NAME: {real: [low, high]}, {int: …}, {choice: […]} or {value: …}")
             .with_fixed(Rule::yes),
         unbound("constraints", "none", either({word_of({"none"}), {List{{{constraint}}}}}),
-                "what all genomes obey: numbers, genes, + - * / ( ), < <= > >= == !=, and, or; one that names a gene "
-                "which is not active holds")
+                "conditions that all genomes must satisfy, made of numbers, genes, + - * / ( ), < <= > >= == !=, and, "
+                "or; a condition that names an inactive gene always holds")
             .with_fixed(Rule::yes),
-        unbound(
-            "first", "none", first_guesses(),
-            "genes of the first individuals, in this order: [{GENE: value, …}, …], those left out at random; or the "
-            "best of an earlier run")
+        unbound("first", "none", first_guesses(),
+                "genes of the first individuals, in this order: [{GENE: value, …}, …]; omitted genes are drawn at "
+                "random; or the best individuals of an earlier run")
             .with_fixed(Rule::yes),
         key("start", &Config::start,
-            "where the individuals after those of `first` lie, as many in all as the propagator's population: random, "
-            "Sobol's points, or a latin hypercube")
+            "placement of the individuals after those of `first`, until there are as many in all as the propagator's "
+            "population: at random, at Sobol's points, or as a Latin hypercube")
             .with_fixed(Rule::yes),
         objective().with_fixed(Rule::yes),
-        key("propagator", &Config::propagator, propagator(), "how individuals are bred"),
+        key("propagator", &Config::propagator, propagator(), "method that breeds individuals"),
         key("duplicates", &Config::duplicates,
-            "a bred genome that an individual of the island has already: breed another, reuse its result, which takes "
-            "none of the budget's evaluations, or train it again"),
+            "treatment of a bred genome that an individual of the island already has: breed: another genome is bred; "
+            "reuse: it gets the known result, which uses no evaluation of the budget; train: it is trained again"),
         reused_runs(),
         key("retries", &Config::retries, whole(0, 10),
-            "how often an evaluation that failed is tried again, each time as another individual of the budget; after "
-            "that its genes are not evaluated any more"),
+            "number of times that a failed evaluation is tried again, each time as a new individual that counts in the "
+            "budget; after the last failure its genes are not evaluated any more"),
         give_up_after(),
         islands_apart(),
-        key("exchange", &Config::exchange, exchange_section(), "between islands"),
-        key("pruning", &Config::pruning, pruning(), "ends unpromising trainings early; not those of a function")
+        key("exchange", &Config::exchange, exchange_section(), "exchange of individuals between islands"),
+        key("pruning", &Config::pruning, pruning(),
+            "ends unpromising trainings early, of networks and programs but not of functions")
             .with_fixed(Rule::yes),
-        key("budget", &Config::budget, budget_section(), "when the search ends: whichever comes first")
+        key("budget", &Config::budget, budget_section(),
+            "limits of the search, which ends at the first limit that it reaches")
             .with_default("{evaluations: 100}"),
         unbound("final", "auto", final_choice(),
-                "evaluates the best again with fresh seeds, within a budget of evaluations alone, and publishes the "
-                "one with the smallest mean; auto: networks, from 100 evaluations on"),
+                "evaluates the best individuals again with fresh seeds, and publishes the one with the smallest mean "
+                "loss; uses the last evaluations of the budget, which must have no other limit; auto: for networks, "
+                "from 100 evaluations on"),
     });
 }
 
@@ -230,41 +241,46 @@ Key islands() {
         workers.islands = static_cast<int>(whole_number(tree).value_or(std::ssize(workers.island_sizes)));
     };
     return {"islands", "auto", either({word_of({"auto"}), whole(1, million), {List{.element = {whole(1, million)}}}}),
-            "a number, or the size of each in workers: [3, 1]; auto: one for each 256 workers begun", set};
+            "number of islands, or the number of workers of each island: [3, 1]; auto: one island for each 256 "
+            "workers, rounded up",
+            set};
 }
 
 Domain workers_section() {
     return section({
-        key("ranks", &Workers::ranks, whole(1, million), "of one worker, which train one network together"),
+        key("ranks", &Workers::ranks, whole(1, million),
+            "number of ranks of one worker, which train one network together"),
         islands(),
-        key("slots", &Workers::slots, whole(1, 1024), "individuals that one worker trains at once"),
+        key("slots", &Workers::slots, whole(1, 1024), "number of individuals that one worker trains at the same time"),
         key("threads", &Workers::threads, either({word_of({"auto"}), whole(1, 4096)}),
-            "of one rank; auto: the CPUs that it may use"),
-        key("device", &Workers::device, "auto: a GPU where there is one"),
+            "number of threads of one rank; auto: the number of CPUs that the rank may use"),
+        key("device", &Workers::device, "device that trains; auto: a GPU if there is one"),
         key("communicator", &Workers::communicator, word_but_none<cluster::AllReduceKind>(),
-            "for gradients; auto: NCCL on GPUs, MPI on CPUs"),
-        key("share_device", &Workers::share_device, "let several ranks use one GPU"),
+            "library that sums gradients over the ranks; auto: NCCL on GPUs, MPI on CPUs"),
+        key("share_device", &Workers::share_device, "allows several ranks to use one GPU"),
         key("timeout_seconds", &Workers::timeout_seconds, real(1, 86400),
-            "for the start of a group, and for a collective that does not end"),
+            "timeout in seconds for the start of a worker's group, and for each collective operation"),
         key("watts", &Workers::watts, or_null(above(0, million)),
-            "of one rank while it trains: estimates an individual's joules where no counter is read; null: not known "
-            "then"),
+            "watts of one rank while it trains, to estimate an individual's joules if no energy counter can be read; "
+            "null: the joules are then not known"),
     });
 }
 
 Domain checkpoint_section() {
     return section({key("archive_seconds", &Checkpoint::archive_seconds, real(0.01, million),
-                        "between two writings of population.h5, at least"),
+                        "minimum number of seconds between two writes of population.h5"),
                     key("training_seconds", &Checkpoint::training_seconds, real(0.01, million),
-                        "between two snapshots of unfinished trainings")});
+                        "seconds between two snapshots of an unfinished training")});
 }
 
 Domain log_section() {
-    return section({key("level", &LogOptions::level, "the least that is told"),
-                    key("ranks", &LogOptions::ranks, "who tells: world rank 0, every worker's leader, or all"),
-                    key("path", &LogOptions::path, or_null(path()), "a file; null: standard output"),
-                    key("interval_seconds", &LogOptions::interval_seconds, real(0.1, million),
-                        "between two progress lines in a batch log")});
+    return section(
+        {key("level", &LogOptions::level, "lowest level of the messages that are logged"),
+         key("ranks", &LogOptions::ranks,
+             "ranks that log: world rank 0, every worker's leader, or all; other ranks log only warnings and errors"),
+         key("path", &LogOptions::path, or_null(path()), "log file; null: standard output"),
+         key("interval_seconds", &LogOptions::interval_seconds, real(0.1, million),
+             "seconds between two progress lines in the log of a batch job")});
 }
 
 Section build_configuration() {
@@ -273,24 +289,28 @@ Section build_configuration() {
                     {"a", "run-1.b"},
                     {"a/b", ".hidden", "''", "'two words'", "-a"}};
     return {{
-        key("name", &Config::name, {name}, "the run directory: runs/NAME (--run DIR says otherwise)"),
-        key("seed", &Config::seed, whole(0, std::numeric_limits<std::int64_t>::max()),
-            "all random choices depend on it")
+        key("name", &Config::name, {name},
+            "name of the run; the run directory is runs/NAME, unless --run DIR gives another one"),
+        key("seed", &Config::seed, whole(0, std::numeric_limits<std::int64_t>::max()), "seed of all random numbers")
             .with_fixed(Rule::yes),
-        key("data", &train::Recipe::data, data_section(), "the images; $name may stand for a value")
+        key("data", &train::Recipe::data, data_section(), "the images; $name may replace a value")
             .with_genes(Rule::yes)
             .with_fixed(Rule::yes),
-        key("model", &train::Recipe::model, model_layers(), "layers in order; $name may stand for a value")
+        key("model", &train::Recipe::model, model_layers(),
+            "layers of the network, in order; $name may replace a value")
             .with_default("[{conv: {activation: relu}}, max_pool, flatten, linear]")
             .with_genes(Rule::yes)
             .with_fixed(Rule::yes),
-        key("training", &train::Recipe::training, training_section(), "of each individual; $name may stand for a value")
+        key("training", &train::Recipe::training, training_section(),
+            "training of each individual; $name may replace a value")
             .with_genes(Rule::yes)
             .with_fixed(Rule::yes),
-        group("search", search_section(), "what is searched, and how"),
-        key("workers", &Config::workers, workers_section(), "how ranks are grouped, and what they run on"),
-        key("checkpoint", &Config::checkpoint, checkpoint_section(), "what a killed run can lose"),
-        key("log", &Config::log, log_section(), "what is told, and where"),
+        group("search", search_section(), "the search space and the search method"),
+        key("workers", &Config::workers, workers_section(),
+            "how ranks form workers and islands, and on which devices they run"),
+        key("checkpoint", &Config::checkpoint, checkpoint_section(),
+            "how often a run saves its state, which limits the loss if the run is killed"),
+        key("log", &Config::log, log_section(), "what is logged, and where"),
     }};
 }
 

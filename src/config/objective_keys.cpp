@@ -40,15 +40,16 @@ Section function_section() {
         names.push_back(function.name);
     }
     return {
-        {key("function", &F::function, word_of(names), "a benchmark function to be minimised").with_default("sphere"),
-         key("dimensions", &F::dimensions, or_null(whole(1, 500)), "genes; null: the function's usual number")
+        {key("function", &F::function, word_of(names), "benchmark function to minimise").with_default("sphere"),
+         key("dimensions", &F::dimensions, or_null(whole(1, 500)),
+             "number of genes; null: the function's default number")
              .with_default("null"),
-         key("shift", &F::shift, "the optimum moves to a random place in the box's inner 80 %"),
-         key("rotate", &F::rotate, "the axes are turned about the optimum by a random orthogonal matrix"),
+         key("shift", &F::shift, "moves the optimum to a random place in the inner 80 % of the box"),
+         key("rotate", &F::rotate, "rotates the axes about the optimum by a random orthogonal matrix"),
          key("instance", &F::instance, whole(1, std::numeric_limits<std::int64_t>::max()),
-             "which of the random places and matrices"),
-         key("seconds", &F::seconds, real(0, 86400), "median time that an evaluation pretends to take"),
-         key("spread", &F::spread, real(0, 10), "deviation of the logarithm of that time")}};
+             "number that selects the random place and the random matrix"),
+         key("seconds", &F::seconds, real(0, 86400), "median of the artificial duration of an evaluation, in seconds"),
+         key("spread", &F::spread, real(0, 10), "standard deviation of the logarithm of the artificial duration")}};
 }
 
 /// The key `files`: files that are written into an evaluation's folder, with their templates.
@@ -72,7 +73,8 @@ Key files() {
     return {"files",
             "{}",
             {Named{{path()}}},
-            "NAME: template: files that are written into an evaluation's folder, with {GENE} replaced",
+            "NAME: template: files that Finch writes into the folder of each evaluation; a gene's value replaces "
+            "{GENE} in a template",
             set};
 }
 
@@ -85,28 +87,34 @@ Section command_section() {
     const std::int64_t gibibyte = std::int64_t{1} << 30;
     return {
         {key("command", &C::command, {command},
-             "a program, started for each individual in a folder of its own; {GENE}, {id}, {seed}, {run}, {folder}, "
-             "{here}, {hosts} and {hostfile} are replaced, {{ and }} are braces")
+             "program that Finch starts for each individual in a separate folder; Finch replaces {GENE}, {id}, {seed}, "
+             "{run}, {folder}, {here}, {hosts} and {hostfile}; {{ and }} are literal braces")
              .with_default("'python train.py --lr {lr}'"),
-         key("shell", &C::shell, "/bin/sh runs the command; what is replaced is quoted"),
+         key("shell", &C::shell, "/bin/sh runs the command; replaced values are quoted"),
          key("launch", &C::launch,
-             "ranks: every rank of a worker starts it, with the variables that torchrun sets; leader: one process has "
-             "the whole worker"),
+             "ranks: every rank of a worker starts the program, with torchrun's variables; leader: only the leader "
+             "starts it, as one process for the whole worker"),
          key("slurm", &C::slurm,
-             "Slurm's variables in the program's environment; worker: as in a step of its worker alone; none: only "
+             "Slurm's variables in the program's environment: worker: as in a job step of its worker alone; none: only "
              "SLURM_CONF")
              .with_fixed(Rule::no),
          key("persistent", &C::persistent,
-             "it is started once and given one individual after the other, a line of JSON each, until 'finch done'"),
-         key("interactive", &C::interactive, "standard input stays open, for answers to 'finch stop?'"), files(),
-         key("timeout_seconds", &C::timeout_seconds, or_null(above(0, 1e9)), "after which it is ended")
+             "starts the program only once; it reads a line of JSON for each individual, and prints 'finch done' when "
+             "it has evaluated it"),
+         key("interactive", &C::interactive,
+             "the program's standard input stays open, for answers to its question 'finch stop?'"),
+         files(),
+         key("timeout_seconds", &C::timeout_seconds, or_null(above(0, 1e9)),
+             "seconds after which Finch ends an evaluation; null: never")
              .with_fixed(Rule::no),
-         key("grace_seconds", &C::grace_seconds, real(0, 86400), "between TERM and KILL, and for it to save at a stop")
+         key("grace_seconds", &C::grace_seconds, real(0, 86400),
+             "seconds between TERM and KILL, and for the program to save its state at a stop")
              .with_fixed(Rule::no),
          key("epochs", &C::epochs, whole(0, 1000000000),
-             "that a complete evaluation reports, for pruning by the curve and for progress; 0: not known"),
-         key("keep", &C::keep, "folders of evaluations that stay once they have ended").with_fixed(Rule::no),
-         key("output_bytes", &C::output_bytes, whole(0, gibibyte), "kept of standard output, and of standard error")
+             "number of epochs that a complete evaluation reports, used by pruning and for the progress; 0: not known"),
+         key("keep", &C::keep, "evaluations that keep their folder after they end").with_fixed(Rule::no),
+         key("output_bytes", &C::output_bytes, whole(0, gibibyte),
+             "number of bytes kept of standard output, and of standard error")
              .with_fixed(Rule::no)}};
 }
 
@@ -136,13 +144,12 @@ Key objective() {
     std::vector<std::string> words = all_words<LossObjective>();
     const std::vector<std::string> costs = all_words<search::Cost>();
     words.insert(words.end(), costs.begin(), costs.end());
-    return {
-        "objective", "validation_loss",
-        either({word_of(all_words<LossObjective>()), {function}, {command}, {List{.element = {word_of(words)}}}}),
-        "what is minimised: of networks; a function, which brings its own genes x0, x1, …; or what a program says "
-        "its loss is, both without model and data; a list: the loss first, and what is minimised beside it (seconds "
-        "and joules of training are never quite the same again)",
-        set};
+    return {"objective", "validation_loss",
+            either({word_of(all_words<LossObjective>()), {function}, {command}, {List{.element = {word_of(words)}}}}),
+            "quantity to minimise: a loss of networks; a benchmark function, which has its own genes x0, x1, …; or the "
+            "loss that a program reports; functions and programs need no model and data; a list: the loss, then other "
+            "quantities to minimise too (seconds and joules of a training vary from run to run)",
+            set};
 }
 
 }  // namespace finch::config

@@ -13,23 +13,23 @@ namespace {
 
 template <class Layer>
 Key activation() {
-    return key("activation", &Layer::activation, "applied to the result");
+    return key("activation", &Layer::activation, "activation function that is applied to the output");
 }
 template <class Layer>
 Key repeat() {
-    return key("repeat", &Layer::repeat, whole(0, 1000), "so many such layers in a row; 0: none").as_repeat();
+    return key("repeat", &Layer::repeat, whole(0, 1000), "number of such layers in a row; 0: none").as_repeat();
 }
 
 Key pool(const std::string& name, backend::Pooling kind, const std::string& meaning) {
     using nn::PoolLayer;
-    return alternative<nn::Layer>(
-        name, PoolLayer{.kind = kind},
-        {{key("kernel", &PoolLayer::kernel, whole(1, 1024), "height and width of the window"),
-          key("stride", &PoolLayer::stride, either({word_of({"kernel"}), whole(1, 1024)}), "step of the window"),
-          key("padding", &PoolLayer::padding, whole(0, 512),
-              "rows and columns added on each side, at most half the kernel"),
-          repeat<PoolLayer>()}},
-        meaning);
+    return alternative<nn::Layer>(name, PoolLayer{.kind = kind},
+                                  {{key("kernel", &PoolLayer::kernel, whole(1, 1024), "height and width of the window"),
+                                    key("stride", &PoolLayer::stride, either({word_of({"kernel"}), whole(1, 1024)}),
+                                        "step of the window in pixels; kernel: as large as the window"),
+                                    key("padding", &PoolLayer::padding, whole(0, 512),
+                                        "rows and columns that are added on each side, at most half the kernel"),
+                                    repeat<PoolLayer>()}},
+                                  meaning);
 }
 
 /// The layer `activation: relu`. The value of this layer is a word, not a section.
@@ -43,7 +43,7 @@ Key activation_layer() {
         read(value_type<backend::Activation>(), tree, domain,
              layer.below(path_of(layer.path, "activation"), activation));
     };
-    return {"activation", "relu", domain, "an activation by itself", set};
+    return {"activation", "relu", domain, "an activation function as a separate layer", set};
 }
 
 constexpr int most_blocks = 2;  ///< nesting depth
@@ -55,13 +55,14 @@ Key block(int blocks) {
     using nn::BlockLayer;
     return alternative<nn::Layer>(
         "block", BlockLayer{},
-        {{key("layers", &BlockLayer::layers, layers(blocks - 1), "its body").with_default("[conv]"),
-          key("residual", &BlockLayer::residual, "takes its input up with the body's result"),
+        {{key("layers", &BlockLayer::layers, layers(blocks - 1), "layers of the block's body").with_default("[conv]"),
+          key("residual", &BlockLayer::residual,
+              "combines the block's input with the body's output, as the key join says"),
           key("join", &BlockLayer::join,
-              "add: the sum; where the shapes differ, by a convolution with a kernel of 1; concatenate: the input's "
-              "channels, then the body's"),
+              "add: the sum of input and output, if their shapes differ after a convolution of the input with a kernel "
+              "of 1; concatenate: the input's channels, then the output's"),
           activation<BlockLayer>(), repeat<BlockLayer>()}},
-        "layers as one module");
+        "several layers as one module");
 }
 
 Domain layer(int blocks) {
@@ -73,45 +74,47 @@ Domain layer(int blocks) {
     Variants variants{{
         alternative<nn::Layer>(
             "conv", ConvLayer{},
-            {{key("channels", &ConvLayer::channels, whole(1, 65536), "channels of the result"),
+            {{key("channels", &ConvLayer::channels, whole(1, 65536), "number of output channels"),
               key("kernel", &ConvLayer::kernel, whole(1, 1024), "height and width of the kernel"),
-              key("stride", &ConvLayer::stride, whole(1, 1024), "step of the kernel"),
-              key("dilation", &ConvLayer::dilation, whole(1, 1024), "pixels from one place of the kernel to the next"),
+              key("stride", &ConvLayer::stride, whole(1, 1024), "step of the kernel in pixels"),
+              key("dilation", &ConvLayer::dilation, whole(1, 1024),
+                  "distance between neighbouring kernel elements in pixels"),
               key("groups", &ConvLayer::groups, either({word_of({"depthwise"}), whole(1, 65536)}),
-                  "channels are convolved in so many groups apart; depthwise: each by itself"),
+                  "number of channel groups that are convolved separately; depthwise: one group per channel"),
               key("padding", &ConvLayer::padding, either({word_of({"same"}), whole(0, 1024)}),
-                  "rows and columns of zeros on each side; same: as many as keep the size, or leave "
-                  "it divided by the stride, rounded up"),
+                  "rows and columns of zeros on each side; same: the output has the input's size divided by the "
+                  "stride, rounded up"),
               activation<ConvLayer>(), repeat<ConvLayer>()}},
             "a convolution with bias"),
-        pool("max_pool", backend::Pooling::max, "the largest value of each window"),
-        pool("average_pool", backend::Pooling::average, "the mean of each window"),
-        alternative<nn::Layer>("global_average_pool", nn::GlobalAveragePoolLayer{}, {}, "the mean of each channel"),
+        pool("max_pool", backend::Pooling::max, "pooling: the largest value of each window"),
+        pool("average_pool", backend::Pooling::average, "pooling: the mean of each window"),
+        alternative<nn::Layer>("global_average_pool", nn::GlobalAveragePoolLayer{}, {},
+                               "pooling: the mean of each channel"),
         alternative<nn::Layer>("flatten", nn::FlattenLayer{}, {},
-                               "everything in a row, in the order channels, rows, columns"),
+                               "all values in one row, in the order channels, rows, columns"),
         alternative<nn::Layer>(
             "linear", LinearLayer{},
             {{key("units", &LinearLayer::units, either({word_of({"classes"}), whole(1, 16 * million)}),
-                  "size of the result; classes: as many as the data has"),
+                  "number of outputs; classes: the number of classes, or for regression of numbers per target"),
               activation<LinearLayer>(), repeat<LinearLayer>()}},
-            "every input to every unit, with bias"),
+            "a fully connected layer with bias"),
         activation_layer(),
-        alternative<nn::Layer>(
-            "batch_norm", BatchNormLayer{},
-            {{key("momentum", &BatchNormLayer::momentum, real(0, 1),
-                  "share of the present batch in the running mean and variance"),
-              key("epsilon", &BatchNormLayer::epsilon, above(0, 1), "keeps the denominator from zero"),
-              activation<BatchNormLayer>()}},
-            "normalises each channel over the whole worker's batch"),
-        alternative<nn::Layer>(
-            "layer_norm", LayerNormLayer{},
-            {{key("epsilon", &LayerNormLayer::epsilon, above(0, 1), "keeps the denominator from zero"),
-              activation<LayerNormLayer>()}},
-            "normalises each sample over all its values, with a weight and a bias for each channel"),
+        alternative<nn::Layer>("batch_norm", BatchNormLayer{},
+                               {{key("momentum", &BatchNormLayer::momentum, real(0, 1),
+                                     "weight of the current batch in the running mean and variance"),
+                                 key("epsilon", &BatchNormLayer::epsilon, above(0, 1),
+                                     "small number that keeps the denominator above zero"),
+                                 activation<BatchNormLayer>()}},
+                               "normalises each channel over the whole worker's batch"),
+        alternative<nn::Layer>("layer_norm", LayerNormLayer{},
+                               {{key("epsilon", &LayerNormLayer::epsilon, above(0, 1),
+                                     "small number that keeps the denominator above zero"),
+                                 activation<LayerNormLayer>()}},
+                               "normalises each sample over all its values, with a weight and a bias for each channel"),
         alternative<nn::Layer>(
             "dropout", DropoutLayer{},
-            {{key("rate", &DropoutLayer::rate, real(0, 0.999999), "share of the values that become 0 in training")}},
-            "zeroes values with probability rate in training, scales the others by 1 / (1 - rate)"),
+            {{key("rate", &DropoutLayer::rate, real(0, 0.999999), "probability that a value becomes 0 in training")}},
+            "sets values to 0 with probability rate in training, and scales the others by 1 / (1 - rate)"),
     }};
     if (blocks > 0) {
         variants.alternatives.push_back(block(blocks));
@@ -129,12 +132,12 @@ Key weight_decay() {
 }
 template <class Options>
 Key epsilon() {
-    return key("epsilon", &Options::epsilon, above(0, 1), "keeps the denominator from zero");
+    return key("epsilon", &Options::epsilon, above(0, 1), "small number that keeps the denominator above zero");
 }
 template <class Options>
 Section adam() {
-    return {{key("beta1", &Options::beta1, real(0, 0.999999), "memory of the gradient's mean"),
-             key("beta2", &Options::beta2, real(0, 0.999999), "memory of the squared gradient's mean"),
+    return {{key("beta1", &Options::beta1, real(0, 0.999999), "decay rate of the running mean of the gradient"),
+             key("beta2", &Options::beta2, real(0, 0.999999), "decay rate of the running mean of the squared gradient"),
              epsilon<Options>(), weight_decay<Options>()}};
 }
 
@@ -152,13 +155,14 @@ Domain optimizer() {
         alternative<Any>(
             "sgd", Sgd{},
             {.keys = {key("momentum", &Sgd::momentum, real(0, 0.999999), "momentum factor"), weight_decay<Sgd>(),
-                      key("nesterov", &Sgd::nesterov, "look ahead along the momentum, which must not be 0")},
+                      key("nesterov", &Sgd::nesterov, "Nesterov momentum; needs a momentum above 0")},
              .check = check_of<Sgd>(check_sgd)},
             "stochastic gradient descent (torch.optim.SGD)"),
         alternative<Any>("adam", backend::Adam{}, adam<backend::Adam>(), "torch.optim.Adam"),
         alternative<Any>("adamw", backend::AdamW{}, adam<backend::AdamW>(), "torch.optim.AdamW"),
         alternative<Any>("adadelta", Adadelta{},
-                         {{key("rho", &Adadelta::rho, real(0, 0.999999), "memory of squared gradients and steps"),
+                         {{key("rho", &Adadelta::rho, real(0, 0.999999),
+                               "decay rate of the running means of squared gradients and squared steps"),
                            epsilon<Adadelta>(), weight_decay<Adadelta>()}},
                          "torch.optim.Adadelta"),
     }}};
@@ -171,25 +175,26 @@ Domain schedule() {
     using nn::OneCycleSchedule;
     using nn::StepSchedule;
     return {Variants{{
-        alternative<Any>("constant", nn::ConstantSchedule{}, {}, "the same rate all the time"),
-        alternative<Any>("step", StepSchedule{},
-                         {{key("every", &StepSchedule::every, whole(1, million), "epochs between two changes"),
-                           key("factor", &StepSchedule::factor, above(0, 10), "multiplies the rate")}},
-                         "multiplied by a factor every so many epochs"),
+        alternative<Any>("constant", nn::ConstantSchedule{}, {}, "the learning rate stays the same"),
         alternative<Any>(
-            "exponential", ExponentialSchedule{},
-            {{key("factor", &ExponentialSchedule::factor, above(0, 10), "multiplies the rate after each epoch")}},
-            "multiplied by a factor after each epoch"),
-        alternative<Any>(
-            "cosine", CosineSchedule{},
-            {{key("minimum", &CosineSchedule::minimum, real(0, 1), "share of the first rate that is left at the end")}},
-            "down along half a cosine over all epochs"),
+            "step", StepSchedule{},
+            {{key("every", &StepSchedule::every, whole(1, million), "number of epochs between two changes"),
+              key("factor", &StepSchedule::factor, above(0, 10), "factor by which the rate is multiplied")}},
+            "the learning rate is multiplied by a factor at regular intervals of epochs"),
+        alternative<Any>("exponential", ExponentialSchedule{},
+                         {{key("factor", &ExponentialSchedule::factor, above(0, 10),
+                               "factor by which the rate is multiplied after each epoch")}},
+                         "the learning rate is multiplied by a factor after each epoch"),
+        alternative<Any>("cosine", CosineSchedule{},
+                         {{key("minimum", &CosineSchedule::minimum, real(0, 1), "last rate, as a share of the first")}},
+                         "the learning rate falls along half a cosine over all epochs"),
         alternative<Any>(
             "one_cycle", OneCycleSchedule{},
-            {{key("rise", &OneCycleSchedule::rise, real(0, 0.999999), "share of the training in which it rises"),
-              key("start", &OneCycleSchedule::start, above(0, 1), "the first rate, as a share of the highest"),
-              key("minimum", &OneCycleSchedule::minimum, real(0, 1), "the last rate, as a share of the highest")}},
-            "up along half a cosine, then down along another; step by step, whatever the pace"),
+            {{key("rise", &OneCycleSchedule::rise, real(0, 0.999999), "share of the training in which the rate rises"),
+              key("start", &OneCycleSchedule::start, above(0, 1), "first rate, as a share of the highest"),
+              key("minimum", &OneCycleSchedule::minimum, real(0, 1), "last rate, as a share of the highest")}},
+            "the learning rate rises along half a cosine, then falls along another; it changes at every step, with "
+            "either pace"),
     }}};
 }
 
@@ -237,60 +242,68 @@ Domain model_layers() {
 Domain training_section() {
     using train::Options;
     std::vector<Key> keys{
-        key("epochs", &Options::epochs, whole(1, million), "passes over the training set at most"),
+        key("epochs", &Options::epochs, whole(1, million), "maximum number of passes over the training set"),
         key("batch_size", &Options::batch_size, or_null(whole(1, 16 * million)),
-            "samples in one step of the whole worker, however many ranks it has; null: batch_size_per_rank says it"),
+            "samples in one step of the whole worker, with any number of ranks; null: batch_size_per_rank is used"),
         key("batch_size_per_rank", &Options::batch_size_per_rank, or_null(whole(1, 16 * million)),
-            "in place of batch_size: samples of each rank in one step"),
+            "instead of batch_size: samples of each rank in one step"),
         key("micro_batches", &Options::micro_batches, whole(1, 4096),
-            "each batch is computed in so many parts, one after the other, whose gradients are added before the ranks "
-            "sum them: less memory, the same step; batch_norm sees each part by itself"),
+            "number of parts of a batch that are computed one after the other; their gradients are added before the "
+            "sum over the ranks; needs less memory for the same step, but batch_norm normalises each part separately"),
         key("scale_learning_rate", &Options::scale_learning_rate,
-            "with batch_size_per_rank: multiply the rate by the number of ranks, or by its square root"),
-        key("optimizer", &Options::optimizer, optimizer(), "torch.optim's definitions and defaults"),
+            "with batch_size_per_rank: multiplies the learning rate by the number of ranks (linear) or its square root "
+            "(sqrt)"),
+        key("optimizer", &Options::optimizer, optimizer(),
+            "optimizer, with the definitions and defaults of torch.optim"),
         key("initialization", &Options::initialization,
-            "of weights; pytorch: as torch.nn's layers begin; he: normal, for relu; xavier: uniform, for sigmoid and "
-            "tanh; both with biases of 0"),
+            "initial weights: pytorch: the defaults of torch.nn's layers; he: normal, for relu; xavier: uniform, for "
+            "sigmoid and tanh; he and xavier begin with biases of 0"),
         key("learning_rate", &Options::learning_rate, either({word_of({"auto"}), above(0, 1000)}),
-            "the first rate, of one_cycle the highest; auto: 1 for adadelta, 0.01 for sgd, 0.001 for adam and adamw"),
-        key("schedule", &Options::schedule, schedule(), "how the rate changes"),
-        key("pace", &Options::pace, "whether the rate changes from epoch to epoch, or from step to step"),
+            "first learning rate (for one_cycle the highest); auto: 1 for adadelta, 0.01 for sgd, 0.001 for adam and "
+            "adamw"),
+        key("schedule", &Options::schedule, schedule(), "how the learning rate changes"),
+        key("pace", &Options::pace, "interval at which the learning rate changes"),
         key("warm_up_epochs", &Options::warm_up_epochs, real(0, million),
-            "in so many epochs, or a part of one, the rate rises in proportion to the steps, until it is the "
-            "schedule's"),
+            "number of epochs (also a part of one) in which the learning rate rises linearly with the steps up to the "
+            "schedule's rate"),
         key("clip_norm", &Options::clip_norm, either({word_of({"none"}), above(0, 1e9)}),
-            "scales gradients of the whole worker with a larger norm down to it (torch.nn.utils.clip_grad_norm_)"),
+            "maximum norm of the whole worker's gradient; larger gradients are scaled down to it "
+            "(torch.nn.utils.clip_grad_norm_)"),
         key("decay_all", &Options::decay_all,
-            "weight decay pulls at biases and normalisations too; false: at the weights of convolutions and linear "
-            "layers alone"),
+            "true: weight decay also applies to biases and normalisations; false: only to the weights of convolutions "
+            "and linear layers"),
         key("loss", &Options::loss,
-            "torch.nn's CrossEntropyLoss of classes; or MSELoss, L1Loss of numbers (data of kind hdf5 whose labels are "
-            "(N) or (N, K) numbers), for which there is no accuracy")
+            "loss function: torch.nn's CrossEntropyLoss for classes, or MSELoss or L1Loss for regression (data of kind "
+            "hdf5 with labels of (N) or (N, K) numbers), which has no accuracy")
             .with_genes(Rule::no),
         key("class_weights", &Options::class_weights, either({word_of({"none"}), {List{{real(1e-6, 1e6)}, 2, 65536}}}),
-            "for each class: multiplies the losses of its samples, in training and validation; a mean is their sum by "
-            "that of the weights")
+            "weight of each class, by which the losses of its samples are multiplied, in training and validation; a "
+            "mean loss is the sum of these products divided by the sum of the samples' weights")
             .with_genes(Rule::no),
         key("balanced_classes", &Options::balanced_classes,
-            "class weights by themselves: samples / (classes x samples of the class), of those that train")
+            "computes the class weights from the training samples: samples / (classes x samples of the class)")
             .with_genes(Rule::no),
         key("label_smoothing", &Options::label_smoothing, real(0, 0.999999),
-            "share of each label that all classes get alike, in training"),
+            "share of each label that is spread evenly over all classes, in training"),
         key("average", &Options::average, either({word_of({"none"}), real(0, 0.999999)}),
-            "decay of an exponential moving average of the weights over the steps, which is validated and kept in "
-            "their place (torch.optim.swa_utils.get_ema_multi_avg_fn): after each step so much of it stays"),
+            "decay of an exponential moving average of the weights: the share of the average that stays after each "
+            "step; validation and the saved model use the average (torch.optim.swa_utils.get_ema_multi_avg_fn)"),
         group("early_stopping",
-              either({word_of({"none"}), section({key("patience", &Options::patience, whole(1, million),
-                                                      "epochs without a better value of the objective")
-                                                      .with_default("5")})}),
-              "end a training that does not improve")
+              either(
+                  {word_of({"none"}),
+                   section({key("patience", &Options::patience, whole(1, million),
+                                "number of epochs without a better value of the objective, after which a training ends")
+                                .with_default("5")})}),
+              "ends a training that no longer improves")
             .with_default("none"),
         key("precision", &Options::precision,
-            "of products; sums and memory are float32 in any case; tf32 and float16 need a GPU, bfloat16 a GPU or a "
-            "processor with AVX512-BF16 or AMX; float16 scales the loss and skips steps whose gradients overflow"),
-        key("deterministic", &Options::deterministic, "the same bits each time on the same kind of machine"),
+            "precision of the factors in products; sums and values in memory are always float32; tf32 and float16 need "
+            "a GPU, bfloat16 a GPU or a processor with AVX512-BF16 or AMX; float16 scales the loss and skips steps "
+            "with gradients that overflow"),
+        key("deterministic", &Options::deterministic, "gives the same bits each time on the same kind of machine"),
         key("inherit", &Options::inherit,
-            "a child begins with its first parent's best weights, if these are still kept and its tensors are as large")
+            "a child begins with its first parent's best weights, if they are still kept and all tensors have the same "
+            "shapes")
             .with_genes(Rule::no),
     };
     return {Section{.keys = std::move(keys), .check = check_of<Options>(check_training)}};

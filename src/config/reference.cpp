@@ -69,7 +69,8 @@ std::string others_text(const Domain& domain, const std::string& active, std::si
         out += others_text(list->element.front(), "", indent);
     } else if (const auto* const named = std::get_if<Named>(&domain.is)) {
         if (const auto* const section = std::get_if<Section>(&named->element.front().is)) {
-            out += comment("for each name one of the first four, and what goes with it:", indent);
+            out += comment("for each name one of real, int, choice and value, and the other keys that apply to it:",
+                           indent);
             out += commented_out(section_text(*section, 0), indent);
         }
     } else if (const auto* const either = std::get_if<Either>(&domain.is)) {
@@ -120,9 +121,10 @@ std::string reference(const Section& section) {
 
 std::string reference_text() {
     return comment(
-               "Every key of a configuration with its default, its meaning and what it accepts. Keys may be left out. "
-               "Where data, model and training have a value, $name may stand for the gene `name` of search.space; "
-               "where it chooses among alternatives, {$name: {ALTERNATIVE: …}} says what stands below some of them.",
+               "Every key of a configuration with its default, its meaning and the values that it accepts. Keys may be "
+               "left out. In data, model and training, $name may replace a value: the value is then the gene `name` of "
+               "search.space. If such a gene chooses among alternatives, {$name: {ALTERNATIVE: …}} gives the keys of "
+               "some alternatives.",
                0) +
            reference(configuration());
 }

@@ -20,14 +20,20 @@ struct Epoch {
 
 constexpr auto fields_of(const Epoch*) {
     return std::tuple{
-        Field{"epoch", &Epoch::epoch, "1 is the first"}.repeated(),
-        Field{"ranks", &Epoch::ranks, "that trained it; 0: more than one number of ranks did"},
-        Field{"training_loss", &Epoch::training_loss, "mean over the training set, as it was trained"}.repeated(),
-        Field{"training_accuracy", &Epoch::training_accuracy, "in [0, 1]; not a number for targets"}.repeated(),
-        Field{"validation_loss", &Epoch::validation_loss, "mean over the validation set"}.repeated(),
-        Field{"validation_accuracy", &Epoch::validation_accuracy, "in [0, 1]; not a number for targets"}.repeated(),
-        Field{"learning_rate", &Epoch::learning_rate, "of its last step"}.repeated(),
-        Field{"seconds", &Epoch::seconds, "of its batches, those of validation included, by the leader's device"},
+        Field{"epoch", &Epoch::epoch, "number of the epoch; 1 is the first"}.repeated(),
+        Field{"ranks", &Epoch::ranks, "number of ranks that trained the epoch; 0: the number changed within it"},
+        Field{"training_loss", &Epoch::training_loss, "mean loss over the training set, computed in the training steps"}
+            .repeated(),
+        Field{"training_accuracy", &Epoch::training_accuracy,
+              "accuracy in the training steps, in [0, 1]; NaN for regression"}
+            .repeated(),
+        Field{"validation_loss", &Epoch::validation_loss, "mean loss over the validation set"}.repeated(),
+        Field{"validation_accuracy", &Epoch::validation_accuracy,
+              "accuracy on the validation set, in [0, 1]; NaN for regression"}
+            .repeated(),
+        Field{"learning_rate", &Epoch::learning_rate, "learning rate of the epoch's last step"}.repeated(),
+        Field{"seconds", &Epoch::seconds,
+              "time of the epoch's training and validation batches on the leader's device, in seconds"},
     };
 }
 static_assert(lists_every_member<Epoch>);

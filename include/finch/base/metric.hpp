@@ -21,9 +21,9 @@ struct Metric {
 
 constexpr auto fields_of(const Metric*) {
     return std::tuple{
-        Field{"epoch", &Metric::epoch, "1 is the first"},
-        Field{"name", &Metric::name, "as it was reported"}.of_width(Metric::longest_name),
-        Field{"value", &Metric::value, "as it was reported"},
+        Field{"epoch", &Metric::epoch, "number of the epoch; 1 is the first"},
+        Field{"name", &Metric::name, "name of the metric, as the program reported it"}.of_width(Metric::longest_name),
+        Field{"value", &Metric::value, "value, as the program reported it"},
     };
 }
 static_assert(lists_every_member<Metric>);

@@ -73,13 +73,13 @@ struct Breeding {
 
 constexpr auto fields_of(const Breeding*) {
     return std::tuple{
-        Field{"phase", &Breeding::phase, "of the search, from 0"},
+        Field{"phase", &Breeding::phase, "phase of the search in which it was bred, from 0"},
         Field{"slot", &Breeding::slot,
-              "differential_evolution: the place that it competes for; cma_es: which distribution; swarm: which "
-              "particle; simplex: which simplex; -1: none"},
-        Field{"scale_factor", &Breeding::scale_factor, "F of differential evolution; 0: none"},
-        Field{"crossover_rate", &Breeding::crossover_rate, "CR of differential evolution"},
-        Field{"budget_used", &Breeding::budget_used, "share of the run's budget when it was bred, in [0, 1]"},
+              "by operator: differential_evolution: number of the slot for which it competes; cma_es: number of its "
+              "distribution; swarm: of its particle; simplex: of its simplex; -1: none"},
+        Field{"scale_factor", &Breeding::scale_factor, "scale factor F of differential evolution; 0: none"},
+        Field{"crossover_rate", &Breeding::crossover_rate, "crossover rate CR of differential evolution"},
+        Field{"budget_used", &Breeding::budget_used, "used share of the run's budget when it was bred, in [0, 1]"},
     };
 }
 static_assert(lists_every_member<Breeding>);
@@ -96,10 +96,13 @@ struct Attempt {
 
 constexpr auto fields_of(const Attempt*) {
     return std::tuple{
-        Field{"last_restart", &Attempt::restart, "start of the run that attempted it last"},
-        Field{"last_worker", &Attempt::worker, "that did; -1: none yet, or not recorded"},
-        Field{"deaths", &Attempt::deaths, "attempts in a row that ended with the worker's process, without progress"},
-        Field{"progress_at_death", &Attempt::progress_at_death, "its progress at the last of them"},
+        Field{"last_restart", &Attempt::restart,
+              "start of the run that made the last attempt to train it; 0 is the first"},
+        Field{"last_worker", &Attempt::worker, "the worker that attempted it last; -1: none yet, or not recorded"},
+        Field{"deaths", &Attempt::deaths,
+              "number of consecutive attempts without progress in which the worker's process died"},
+        Field{"progress_at_death", &Attempt::progress_at_death,
+              "its progress when the worker's process last died, in [0, 1]"},
     };
 }
 static_assert(lists_every_member<Attempt>);
@@ -118,9 +121,10 @@ struct Pruning {
 
 constexpr auto fields_of(const Pruning*) {
     return std::tuple{
-        Field{"rung", &Pruning::rung, "the last that its training came to, from 1; 0: none"},
-        Field{"pruning_threshold", &Pruning::threshold, "that its loss was compared with last; NaN: with none"},
-        Field{"rung_loss", &Pruning::losses, "its least loss when it came to each rung; NaN: it did not"},
+        Field{"rung", &Pruning::rung, "number of the last rung that its training reached, from 1; 0: none"},
+        Field{"pruning_threshold", &Pruning::threshold,
+              "threshold with which its loss was last compared for pruning; NaN: never compared"},
+        Field{"rung_loss", &Pruning::losses, "its smallest loss so far at each rung; NaN: not compared at this rung"},
     };
 }
 static_assert(lists_every_member<Pruning>);
@@ -189,44 +193,52 @@ struct Individual {
 
 constexpr auto fields_of(const Individual*) {
     return std::tuple{
-        Field{"id", &Individual::id, "{restart: 12 bits, worker: 20, sequence: 32}"},
-        Field{"island", &Individual::island, "of birth"},
-        Field{"generation", &Individual::generation, "how many its worker had bred before it, over all restarts"},
-        Field{"parent", &Individual::parents, "0: none"},
-        Field{"operator", &Individual::bred_by, "how it came to its genes"},
-        Field{"genome", &Individual::genome, "a column per gene: a number, or a choice's word"},
-        Field{"outcome", &Individual::outcome, "how its training ended"}.result(),
-        Field{"loss", &Individual::loss, "the fitness: smaller is better; NaN: not measured"}.result(),
-        Field{"accuracy", &Individual::accuracy, "on the validation set, at the best epoch"}.result(),
-        Field{"epochs", &Individual::epochs, "trained"}.result(),
-        Field{"best_epoch", &Individual::best_epoch, "1 is the first; 0: none"}.result(),
-        Field{"problem", &Individual::problem, "why it failed, in words"}.result().separate_table(),
-        Field{"born", &Individual::born, "Unix seconds"},
-        Field{"started", &Individual::started, "when its training first began, Unix seconds"},
-        Field{"finished", &Individual::finished, "Unix seconds"},
-        Field{"samples_per_second", &Individual::samples_per_second, "all its samples over training_seconds"},
-        Field{"ranks", &Individual::ranks, "that trained it"}.result(),
-        Field{"threads", &Individual::threads, "of one rank"}.result(),
-        Field{"batch_size", &Individual::batch_size, "of all ranks together"}.result(),
-        Field{"node", &Individual::node, "of the worker's leader"}.result(),
-        Field{"device", &Individual::device, "of the worker's leader"}.result(),
-        Field{"training_seconds", &Individual::training_seconds, "of its steps, over all starts of the run"},
+        Field{"id", &Individual::id, "unique number: {restart: 12 bits, worker: 20, sequence: 32}"},
+        Field{"island", &Individual::island, "island of birth"},
+        Field{"generation", &Individual::generation,
+              "number of individuals that its worker had bred before it, over all starts of the run"},
+        Field{"parent", &Individual::parents, "ids of its parents; 0: none"},
+        Field{"operator", &Individual::bred_by, "operator that produced its genes"},
+        Field{"genome", &Individual::genome, "a column per gene: a number, or the word of a choice"},
+        Field{"outcome", &Individual::outcome, "outcome of its training"}.result(),
+        Field{"loss", &Individual::loss, "fitness: smaller is better; NaN: not measured"}.result(),
+        Field{"accuracy", &Individual::accuracy, "accuracy on the validation set at the best epoch; NaN: not measured"}
+            .result(),
+        Field{"epochs", &Individual::epochs, "number of trained epochs"}.result(),
+        Field{"best_epoch", &Individual::best_epoch, "epoch to which loss and accuracy belong; 1 is the first, 0: none"}
+            .result(),
+        Field{"problem", &Individual::problem, "reason for its failure, in words"}.result().separate_table(),
+        Field{"born", &Individual::born, "time of its breeding, Unix seconds"},
+        Field{"started", &Individual::started, "time at which its training first began, Unix seconds"},
+        Field{"finished", &Individual::finished, "time at which its training ended, Unix seconds"},
+        Field{"samples_per_second", &Individual::samples_per_second,
+              "number of its training samples, divided by training_seconds"},
+        Field{"ranks", &Individual::ranks, "number of ranks that trained it"}.result(),
+        Field{"threads", &Individual::threads, "number of threads of one rank"}.result(),
+        Field{"batch_size", &Individual::batch_size, "samples in one training step, of all ranks together"}.result(),
+        Field{"node", &Individual::node, "node of the worker's leader"}.result(),
+        Field{"device", &Individual::device, "device of the worker's leader"}.result(),
+        Field{"training_seconds", &Individual::training_seconds,
+              "seconds of its training and validation steps, or of its program, over all starts of the run"},
         Field{"progress", &Individual::progress,
-              "share of its training that a snapshot holds, in [0, 1]; of an unfinished one"},
-        Field{"attempt", &Individual::attempt, "the last attempt at it"},
-        Field{"breeding", &Individual::breeding, "what its operator must hear again"},
-        Field{"pruning", &Individual::pruning, "how far it came among its equals"}.result(),
+              "for an unfinished individual: saved share of its training, in [0, 1]"},
+        Field{"attempt", &Individual::attempt, "the last attempt to train it"},
+        Field{"breeding", &Individual::breeding, "data that its operator needs again"},
+        Field{"pruning", &Individual::pruning, "its comparisons with other trainings at the rungs"}.result(),
         Field{"reused_from", &Individual::reused_from,
-              "the individual of the same genome whose result it was given; 0: none"},
+              "id of the individual with the same genome whose result it reuses; 0: none"},
         Field{"inherited_from", &Individual::inherited_from,
-              "the individual whose weights its training began with; 0: none"},
-        Field{"parameters", &Individual::parameters, "numbers that its network learns; 0: not known"}.result(),
-        Field{"curve", &Individual::curve, "a row of /curves per epoch"}.separate_table(),
-        Field{"metrics", &Individual::metrics, "a row of /metrics each"}.separate_table(),
-        Field{"retry_of", &Individual::retry_of, "the individual of the same genes that failed before it; 0: none"},
-        Field{"reused_run", &Individual::reused_run, "the run that reused_from is of, in /reused_runs; 0: this one"},
+              "id of the individual whose weights were the initial weights of its training; 0: none"},
+        Field{"parameters", &Individual::parameters, "number of parameters that its network learns; 0: not known"}
+            .result(),
+        Field{"curve", &Individual::curve, "one row of /curves per epoch"}.separate_table(),
+        Field{"metrics", &Individual::metrics, "one row of /metrics per value"}.separate_table(),
+        Field{"retry_of", &Individual::retry_of,
+              "id of the failed individual with the same genes that it retries; 0: none"},
+        Field{"reused_run", &Individual::reused_run,
+              "number of the run of the individual reused_from, as in /reused_runs; 0: this run"},
         Field{"joules", &Individual::joules,
-              "that its training took on all its ranks, over all starts of the run; NaN: not known"},
+              "joules that its training used on all ranks, over all starts of the run; NaN: not known"},
     };
 }
 static_assert(lists_every_member<Individual>);

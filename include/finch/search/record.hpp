@@ -23,9 +23,9 @@ struct Home {
 };
 constexpr auto fields_of(const Home*) {
     return std::tuple{
-        Field{"version", &Home::version, "counts its moves"},
-        Field{"writer", &Home::writer, "the worker that wrote it"},
-        Field{"island", &Home::island, "where it lives"},
+        Field{"version", &Home::version, "number of its moves so far"},
+        Field{"writer", &Home::writer, "the worker that recorded the last move"},
+        Field{"island", &Home::island, "the island where it is now"},
     };
 }
 static_assert(lists_every_member<Home>);
@@ -58,10 +58,10 @@ struct Event {
 };
 constexpr auto fields_of(const Event*) {
     return std::tuple{
-        Field{"time", &Event::time, "Unix seconds"},
-        Field{"worker", &Event::worker, "that tells it"},
-        Field{"kind", &Event::kind, "a word"},
-        Field{"text", &Event::text, "what happened"}.long_text(),
+        Field{"time", &Event::time, "time of the event, Unix seconds"},
+        Field{"worker", &Event::worker, "the worker that recorded the event"},
+        Field{"kind", &Event::kind, "kind of event, one word"},
+        Field{"text", &Event::text, "description of the event"}.long_text(),
     };
 }
 static_assert(lists_every_member<Event>);
@@ -81,17 +81,18 @@ struct WorkerReport {
 };
 constexpr auto fields_of(const WorkerReport*) {
     return std::tuple{
-        Field{"restart", &WorkerReport::restart, "start of the run"},
-        Field{"worker", &WorkerReport::worker, "its number"},
-        Field{"island", &WorkerReport::island, "that it works for"},
-        Field{"ranks", &WorkerReport::ranks, "of the worker"},
-        Field{"threads", &WorkerReport::threads, "of one rank"},
-        Field{"node", &WorkerReport::node, "of its leader"},
-        Field{"device", &WorkerReport::device, "of its leader"},
-        Field{"time", &WorkerReport::time, "of this report, Unix seconds"},
-        Field{"up_seconds", &WorkerReport::up_seconds, "since the worker began"},
-        Field{"busy_seconds", &WorkerReport::busy_seconds, "of them training"},
-        Field{"evaluations", &WorkerReport::evaluations, "that ended"},
+        Field{"restart", &WorkerReport::restart, "start of the run; 0 is the first"},
+        Field{"worker", &WorkerReport::worker, "number of the worker, from 0"},
+        Field{"island", &WorkerReport::island, "island of the worker"},
+        Field{"ranks", &WorkerReport::ranks, "number of ranks of the worker"},
+        Field{"threads", &WorkerReport::threads, "number of threads of one rank"},
+        Field{"node", &WorkerReport::node, "node of the worker's leader"},
+        Field{"device", &WorkerReport::device, "device of the worker's leader"},
+        Field{"time", &WorkerReport::time, "time of this report, Unix seconds"},
+        Field{"up_seconds", &WorkerReport::up_seconds, "time since the worker began, in seconds"},
+        Field{"busy_seconds", &WorkerReport::busy_seconds, "part of up_seconds in which the worker trained"},
+        Field{"evaluations", &WorkerReport::evaluations,
+              "number of evaluations that ended on the worker in this start"},
     };
 }
 static_assert(lists_every_member<WorkerReport>);
@@ -103,8 +104,8 @@ struct Repeat {
 };
 constexpr auto fields_of(const Repeat*) {
     return std::tuple{
-        Field{"of", &Repeat::of, "the individual that is evaluated again; 0: none"},
-        Field{"genome", &Repeat::genome, "its genes"},
+        Field{"of", &Repeat::of, "id of the individual to evaluate again; 0: none"},
+        Field{"genome", &Repeat::genome, "genes of the individual"},
     };
 }
 static_assert(lists_every_member<Repeat>);
@@ -120,11 +121,12 @@ struct LeaseMessage {
 };
 constexpr auto fields_of(const LeaseMessage*) {
     return std::tuple{
-        Field{"kind", &LeaseMessage::kind, "of message"},
-        Field{"worker", &LeaseMessage::worker, "that asks or is answered"},
-        Field{"count", &LeaseMessage::count, "of evaluations"},
-        Field{"seconds_per_evaluation", &LeaseMessage::seconds_per_evaluation, "that the asker measured"},
-        Field{"repeat", &LeaseMessage::repeat, "the individual that the evaluation repeats"},
+        Field{"kind", &LeaseMessage::kind, "kind of message"},
+        Field{"worker", &LeaseMessage::worker, "the worker that sends the request or gets the answer"},
+        Field{"count", &LeaseMessage::count, "number of evaluations"},
+        Field{"seconds_per_evaluation", &LeaseMessage::seconds_per_evaluation,
+              "seconds per evaluation, as the worker measured"},
+        Field{"repeat", &LeaseMessage::repeat, "individual that the evaluation repeats"},
     };
 }
 static_assert(lists_every_member<LeaseMessage>);
@@ -136,8 +138,8 @@ struct Archived {
 };
 constexpr auto fields_of(const Archived*) {
     return std::tuple{
-        Field{"records", &Archived::records, "of this start"},
-        Field{"seconds", &Archived::seconds, "that the archive took"},
+        Field{"records", &Archived::records, "number of archived records of this start"},
+        Field{"seconds", &Archived::seconds, "time that writing the archive took, in seconds"},
     };
 }
 static_assert(lists_every_member<Archived>);
@@ -149,8 +151,8 @@ struct Halt {
 };
 constexpr auto fields_of(const Halt*) {
     return std::tuple{
-        Field{"end_running", &Halt::end_running, "the run is complete"},
-        Field{"why", &Halt::why, "in words"},
+        Field{"end_running", &Halt::end_running, "whether the run is complete"},
+        Field{"why", &Halt::why, "reason, in words"},
     };
 }
 static_assert(lists_every_member<Halt>);
@@ -161,7 +163,7 @@ struct Alive {
 };
 constexpr auto fields_of(const Alive*) {
     return std::tuple{
-        Field{"seconds", &Alive::seconds, "until the next sign of life"},
+        Field{"seconds", &Alive::seconds, "longest time until the next heartbeat, in seconds; 0: the usual time"},
     };
 }
 static_assert(lists_every_member<Alive>);

@@ -33,20 +33,20 @@ struct Start {
 
 constexpr auto fields_of(const Start*) {
     return std::tuple{
-        Field{"restart", &Start::restart, "0 is the first"},
-        Field{"workers", &Start::workers, "how many"},
-        Field{"nodes", &Start::nodes, "distinct ones"},
-        Field{"began", &Start::began, "Unix seconds"},
-        Field{"seconds", &Start::seconds, "that it lasted, as far as is known"},
+        Field{"restart", &Start::restart, "number of the start; 0 is the first"},
+        Field{"workers", &Start::workers, "number of workers"},
+        Field{"nodes", &Start::nodes, "number of distinct nodes"},
+        Field{"began", &Start::began, "time at which the start began, Unix seconds"},
+        Field{"seconds", &Start::seconds, "duration of the start in seconds, as far as known"},
         Field{"progress", &Start::progress,
-              "of the run when it began: finished individuals and shares of the unfinished"},
+              "progress of the run when the start began: finished individuals, plus shares of unfinished ones"},
         Field{"silent_ends", &Start::silent_ends,
-              "starts in a row right before it that brought nothing, and left no note of their end"},
-        Field{"job", &Start::job, "number of its job in Slurm; empty: none"},
-        Field{"cluster", &Start::cluster, "name of Slurm's cluster"},
-        Field{"node_list", &Start::node_list, "names of its nodes, as Slurm writes them"}.long_text(),
-        Field{"log", &Start::log, "file that its output is in, as far as is known"}.long_text(),
-        Field{"deadline", &Start::deadline, "Unix seconds at which its job's time is over; 0: not known"},
+              "number of consecutive starts right before it that made no progress and left no note of their end"},
+        Field{"job", &Start::job, "number of the Slurm job; empty: none"},
+        Field{"cluster", &Start::cluster, "name of the Slurm cluster"},
+        Field{"node_list", &Start::node_list, "names of the nodes, as Slurm writes them"}.long_text(),
+        Field{"log", &Start::log, "file with the output of the start, as far as known"}.long_text(),
+        Field{"deadline", &Start::deadline, "time at which the job reaches its time limit, Unix seconds; 0: not known"},
     };
 }
 static_assert(lists_every_member<Start>);
@@ -60,8 +60,9 @@ struct ReusedRun {
 
 constexpr auto fields_of(const ReusedRun*) {
     return std::tuple{
-        Field{"run", &ReusedRun::run, "its number, as in reused_run of /individuals and in the attribute of its files"},
-        Field{"directory", &ReusedRun::directory, "where it was when its results were read"}.long_text(),
+        Field{"run", &ReusedRun::run,
+              "number of the run, as in reused_run of /individuals and in the attribute run of its files"},
+        Field{"directory", &ReusedRun::directory, "directory of the run when its results were read"}.long_text(),
     };
 }
 static_assert(lists_every_member<ReusedRun>);
