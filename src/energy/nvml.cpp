@@ -1,6 +1,6 @@
-// NVIDIA Management Library, opened at run time: a machine without a driver does not have it. This file repeats the few
-// necessary declarations of nvml.h, so that the build does not need CUDA. NVML keeps these declarations compatible
-// between versions.
+// The NVIDIA Management Library (NVML) is opened at run time, because a machine without a driver does not have NVML.
+// This file repeats the few necessary declarations of nvml.h, so that the build does not need CUDA. NVML keeps these
+// declarations compatible between versions.
 #include "finch/base/format.hpp"
 #include "finch/base/handle.hpp"
 #include "finch/energy/meter.hpp"
@@ -56,7 +56,7 @@ public:
     [[nodiscard]] Result find(const std::string& uuid, Device& device) const {
         return device_by_uuid_(uuid.c_str(), &device);
     }
-    /// Reads the millijoules since the driver was loaded.
+    /// Reads the GPU's energy in millijoules since the driver was loaded.
     [[nodiscard]] Result read(Device device, unsigned long long& millijoules) const {
         return total_energy_(device, &millijoules);
     }

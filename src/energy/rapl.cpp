@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the number of microjoules in a sysfs file, which is exact up to 2^53. If the file cannot be read, returns
-/// nothing and writes the reason to `problem`.
+/// Returns the number of microjoules in a sysfs file. The result is exact up to 2^53. If the file cannot be read,
+/// returns std::nullopt and writes the reason to `problem`.
 std::optional<double> read_number(const fs::path& path, std::string& problem) {
     errno = 0;
     std::ifstream file(path);
@@ -63,8 +63,8 @@ private:
     int ranks_;
 };
 
-/// True if `name` is the zone of a processor, or psys, which includes all processors; false for the zone of a part of a
-/// processor.
+/// True if the zone with this `name` belongs to a processor, or is psys, which includes all processors. False for the
+/// zone of a part of a processor.
 bool is_zone(const std::string& name) {
     constexpr std::string_view prefix = "intel-rapl:";
     return name.starts_with(prefix) && name.size() > prefix.size() &&

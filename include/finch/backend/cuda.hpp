@@ -8,7 +8,7 @@
 
 namespace finch::backend {
 
-/// Properties of a CUDA device. cuda_devices() queries them without making the device current.
+/// Properties of a CUDA device. cuda_devices() queries the properties without making the device current.
 struct DeviceDescription {
     int index = 0;           ///< index among the devices that this process sees
     std::string uuid;        ///< "GPU-8-4-4-4-12", the same in every process, even if some devices are hidden
@@ -20,14 +20,14 @@ struct DeviceDescription {
     bool operator==(const DeviceDescription&) const = default;
 };
 
-/// Returns the devices that this process sees. The list is empty if there is no driver or no device, or if the backend
-/// is not built.
+/// Returns the devices that this process sees. The list is empty if there is no driver or no device, or if the CUDA
+/// backend is not built.
 [[nodiscard]] std::vector<DeviceDescription> cuda_devices();
-/// Returns CUDA's error message if there is no device; empty if there is a device.
+/// Returns CUDA's error message if there is no device, otherwise an empty text.
 [[nodiscard]] std::string cuda_problem();
 
-/// Library versions as the libraries report them: 1000 · major + 10 · minor, or the library's own encoding. 0 if the
-/// library is missing.
+/// Library versions as the libraries report them: either 1000 · major + 10 · minor, or the library's own encoding. The
+/// version of a missing library is 0.
 struct CudaVersions {
     bool built = false;  ///< true if this program has the CUDA backend
     int driver = 0;      ///< the CUDA version that the driver supports

@@ -9,14 +9,15 @@
 
 namespace finch::backend::cuda {
 
-/// Throws unless `code` is cudaSuccess: std::bad_alloc if memory is exhausted, otherwise ApiError with the text of the
-/// call and CUDA's error message. Resets CUDA's last error, so that the next check does not report it again.
+/// Does nothing if `code` is cudaSuccess. Otherwise throws std::bad_alloc if memory is exhausted, or ApiError with the
+/// text of the call and CUDA's error message. Resets CUDA's last error, so that the next check does not report the same
+/// error again.
 void check(cudaError_t code, const char* call, std::source_location where);
 #define FINCH_CUDA(call) ::finch::backend::cuda::check((call), #call, std::source_location::current())
 
-/// Sets CUDA_DEVICE_MAX_CONNECTIONS to the maximum of 32 hardware queues (CUDA's default is 8), so that concurrent
-/// trainings (slots) do not wait for each other. Call ask_for_queues() before the first CUDA call: CUDA reads the
-/// variable once. A value set by the user is kept.
+/// Sets the environment variable CUDA_DEVICE_MAX_CONNECTIONS to 32, the maximum number of hardware queues (CUDA's
+/// default is 8), so that concurrent trainings (slots) do not wait for each other. Call ask_for_queues() before the
+/// first CUDA call, because CUDA reads the variable only once. Keeps the value of the variable if the user has set it.
 void ask_for_queues();
 
 struct StreamTraits {
@@ -61,7 +62,8 @@ struct PinnedMemoryTraits {
 };
 using PinnedMemory = UniqueHandle<PinnedMemoryTraits>;
 
-/// Logs a warning if `call` failed, and resets CUDA's last error. Used in destructors and other code that cannot throw.
+/// Logs a warning if `call` failed, and resets CUDA's last error. Destructors and other code that cannot throw use this
+/// function.
 void log_failure(cudaError_t code, const char* call) noexcept;
 
 /// Allocates device memory, not zeroed. Throws std::bad_alloc.

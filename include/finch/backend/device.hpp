@@ -45,27 +45,29 @@ public:
 enum class CaptureAs { graph, calls };
 
 /// A training device as one individual uses it: memory, planned operations, and one in-order stream. All pointers
-/// passed to a device's operations point to the device's own memory. The device makes one plan per shape; all
-/// operations of that shape share the plan, across individuals. Not thread-safe.
+/// passed to a device's operations point to the device's own memory. The device makes one plan per shape. All
+/// operations of the shape share the plan, even if they belong to different individuals. Not thread-safe.
 class Device {
 public:
     virtual ~Device() = default;
 
-    /// Returns a name for logs and files: "cpu" as in workers.device, or the name of the CUDA device ("NVIDIA H200").
+    /// Returns the name for logs and files: "cpu" (as in workers.device) for a CPU, otherwise the name of the CUDA
+    /// device, for example "NVIDIA H200".
     [[nodiscard]] virtual std::string name() const = 0;
-    /// True if operations are asynchronous: they return before they are done, and synchronize() waits for them.
+    /// True if operations are asynchronous: a call returns before its work is done, and synchronize() waits for the
+    /// work.
     [[nodiscard]] virtual bool runs_ahead() const = 0;
     [[nodiscard]] virtual bool supports(Precision precision) const = 0;
-    /// Returns the same device with a new stream that runs concurrently with this one. The two streams share memory,
-    /// plans and data sets.
+    /// Returns an object for the same device with a new stream, which runs concurrently with this object's stream. The
+    /// two streams share memory, plans and data sets.
     [[nodiscard]] virtual std::unique_ptr<Device> new_stream() = 0;
-    /// Returns the cudaStream_t, for a library that enqueues its own work; null if the device has none.
+    /// Returns the cudaStream_t, for a library that enqueues its own work. Returns null for a CPU device.
     [[nodiscard]] virtual void* stream() const = 0;
 
     /// Throws std::bad_alloc.
     [[nodiscard]] virtual Buffer allocate(std::size_t floats) = 0;
-    /// True if device memory is host memory. The snapshots of a training, which are host copies, then use the same
-    /// memory.
+    /// True if device memory is host memory. If so, the snapshots of a training, which are copies in host memory, take
+    /// memory of the device.
     [[nodiscard]] virtual bool is_host() const { return false; }
     /// Returns approximately how many bytes allocate() can still provide.
     [[nodiscard]] virtual std::int64_t free_bytes() const = 0;
@@ -73,7 +75,8 @@ public:
     virtual void upload(std::span<const float> from, float* to) = 0;
     virtual void download(const float* from, std::span<float> to) = 0;
     /// Returns a transfer for up to `floats` floats at a time. Throws std::bad_alloc. Throws Error if the device does
-    /// not support transfers. A device with host memory needs no transfer: MPI sums this memory directly.
+    /// not support transfers. A device whose memory is host memory needs no transfer, because MPI sums the memory
+    /// directly.
     [[nodiscard]] virtual std::unique_ptr<Transfer> make_transfer(std::size_t floats);
 
     /// Throws std::bad_alloc.
@@ -95,30 +98,31 @@ public:
     virtual void load_batch(StepContext& step, float* out) = 0;
     /// Computes the softmax cross-entropy of `logits` (batch, classes) for the labels of the current step, as
     /// torch.nn.CrossEntropyLoss does. Adds every sample except padding to the sums of the step context. If `grad`
-    /// (batch, classes) is not null, sets it to (softmax − target) · grad_scale · the context's loss scale, and to 0
-    /// for padding. A target is 1 for the label and 0 for all other classes. The step's label_smoothing is the part of
-    /// the target that is spread over all classes. Class weights multiply the target of their class.
+    /// (batch, classes) is not null, sets `grad` to (softmax · sum of the targets − target) · grad_scale · the
+    /// context's loss scale. For padding, `grad` becomes 0. A target is 1 for the label and 0 for all other classes.
+    /// StepScalars::label_smoothing is the part of the target that is spread evenly over all classes. Class weights
+    /// multiply the target of their class.
     virtual void softmax_cross_entropy(StepContext& step, const float* logits, std::int64_t classes, float* grad) = 0;
     /// Like softmax_cross_entropy(), but computes the regression loss for the targets of the current step. The loss of
     /// a sample is the mean over its `outputs` (torch.nn.MSELoss, L1Loss).
     virtual void regression_loss(StepContext& step, Regression kind, const float* predictions, std::int64_t outputs,
                                  float* grad) = 0;
-    /// Divides `grads` (`count` floats, the gradients of the whole worker) by the context's loss scale.
-    /// LossScale::decide() then uses these gradients to decide whether the current step is skipped. If the step is
-    /// skipped, optimizer_step() and average() change nothing.
+    /// Divides `grads` (`count` floats, the gradients of the whole worker) by the context's loss scale. Then calls
+    /// LossScale::decide(), which skips the current step if one of the gradients is not finite. If the step is skipped,
+    /// optimizer_step() and average() change nothing.
     virtual void unscale(StepContext& step, float* grads, std::size_t count) = 0;
     /// Scales `grads` (`count` floats) down to the norm `most` if their norm is larger. The factor is most / (norm +
     /// 1e-6), as in torch.nn.utils.clip_grad_norm_. `scratch` has clip_scratch floats. The result is bitwise
     /// reproducible.
     virtual void clip_norm(float* grads, std::size_t count, double most, float* scratch) = 0;
     static constexpr std::size_t clip_scratch = 1024;
-    /// Updates `parameters` from `grads` and the optimizer's state arrays with the scalars of the current step. Each
-    /// array has `count` floats; the state arrays are null if the optimizer has none. Applies weight decay only if
+    /// Updates `parameters` and the optimizer's state arrays from `grads` with the scalars of the current step. Each
+    /// array has `count` floats. A state array that the optimizer does not use is null. Applies weight decay only if
     /// `decays` is true.
     virtual void optimizer_step(StepContext& step, const Optimizer& optimizer, bool decays, float* parameters,
                                 const float* grads, float* state_a, float* state_b, std::size_t count) = 0;
-    /// Moves `averages` towards `values` by averaged() with the current step's average_share. `values` and `averages`
-    /// have `count` floats each.
+    /// Updates `averages` from `values`: applies averaged() to each pair with the current step's average_share.
+    /// `values` and `averages` have `count` floats each.
     virtual void average(StepContext& step, const float* values, float* averages, std::size_t count) = 0;
 
     /// Returns a timer that begins its laps in the order of the device's operations. Returns null for a synchronous
@@ -132,20 +136,21 @@ public:
     virtual void synchronize() = 0;
 };
 
-/// Returns a CPU device that runs oneDNN on `threads` threads. Sets flush-to-zero on the calling thread. `free_memory`
-/// returns the bytes that the process may still allocate, for free_bytes(); without it, there is no limit.
+/// Returns a CPU device that runs oneDNN on `threads` threads. Sets flush-to-zero on the calling thread. free_bytes()
+/// calls `free_memory`, which must return the number of bytes that the process may still allocate. If `free_memory` is
+/// empty, there is no limit.
 [[nodiscard]] std::unique_ptr<Device> make_cpu_device(int threads, std::function<std::int64_t()> free_memory = {});
 
-/// Throws ConfigError "built without CUDA" if the backend is not built.
+/// Throws ConfigError "built without CUDA" if the CUDA backend is not built.
 [[nodiscard]] std::unique_ptr<Device> make_cuda_device(int index);
-/// Returns the number of CUDA devices that this process sees; 0 if the backend is not built.
+/// Returns the number of CUDA devices that this process sees; 0 if the CUDA backend is not built.
 [[nodiscard]] int cuda_device_count();
 
-/// Returns oneDNN's version and the widest instruction set that it uses on this machine, such as "2.6.3, AVX2".
+/// Returns oneDNN's version and the widest instruction set that oneDNN uses on this machine, for example "2.6.3, AVX2".
 [[nodiscard]] std::string onednn_version();
 
-/// Returns the GPU architectures that the CUDA backend was built for, in CMake's notation and separated by spaces:
-/// "80-real 90". Empty if the backend is not built.
+/// Returns, as text, the GPU architectures that the CUDA backend was built for, in CMake's notation and separated by
+/// spaces, for example "80-real 90". The text is empty if the CUDA backend is not built.
 [[nodiscard]] std::string cuda_architectures();
 
 }  // namespace finch::backend

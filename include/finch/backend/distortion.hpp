@@ -7,7 +7,8 @@
 
 namespace finch::backend {
 
-/// The source of a pixel of a distorted image: the image, the rotated image (Distortions::turned()), or no pixel.
+/// The source of a pixel of a distorted image: the original image, the rotated image (Distortions::turned()), or none,
+/// because the pixel is from outside the image or is cut out.
 enum class PixelFrom { image, turned, outside, cut };
 struct PixelSource {
     PixelFrom from = PixelFrom::image;
@@ -27,9 +28,9 @@ struct Distortion {
 
 /// Random distortions of training images, applied in this order: mirroring; rotation about the centre by an angle
 /// uniform in ±`rotation`, with bilinear interpolation; translation by up to `shift` pixels in each direction
-/// (torchvision's RandomCrop with this padding); cutting out a square (Cutout, arXiv 1708.04552). Pixels from outside
-/// the image are black. A distortion is a function of the step's random key and of the sample's index in the batch of
-/// the whole worker.
+/// (torchvision's RandomCrop with this padding); cutting out a square (Cutout, arXiv 1708.04552). A pixel whose source
+/// is outside the image is black. A distortion is a function of the step's random key and of the sample's index in the
+/// batch of the whole worker.
 struct Distortions {
     std::int32_t shift = 0;
     std::int32_t mirrors = 0;  ///< 1: each image is mirrored left to right with probability 1/2
@@ -106,7 +107,7 @@ private:
                                                        std::int64_t column) const {
         return row * width + (by.is_mirrored != 0 ? width - 1 - column : column);
     }
-    /// Returns a number in [0, count).
+    /// Returns a number in [0, count), computed from the random bits in `word`.
     [[nodiscard]] FINCH_PORTABLE static std::int32_t below(std::uint32_t word, std::int32_t count) {
         return static_cast<std::int32_t>((static_cast<std::uint64_t>(word) * static_cast<std::uint64_t>(count)) >> 32);
     }

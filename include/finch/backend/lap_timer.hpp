@@ -46,8 +46,8 @@ class LapTimer {
 public:
     virtual ~LapTimer() = default;
 
-    /// Ends the current lap and begins `lap`. The timer of a device changes laps when the device reaches this point in
-    /// its stream.
+    /// Ends the current lap and begins `lap`. The timer of a device changes the lap when the device's stream reaches
+    /// the point of this call.
     void enter(Lap lap) noexcept {
         begin(lap);
         present_ = lap;
@@ -55,7 +55,7 @@ public:
     [[nodiscard]] Lap present() const noexcept { return present_; }
 
 private:
-    /// Begins `lap`. During this call, present() is still the previous lap.
+    /// Begins `lap`. While begin() runs, present() still returns the previous lap.
     virtual void begin(Lap lap) noexcept = 0;
 
     Lap present_;
@@ -66,11 +66,12 @@ private:
 class DeviceLapTimer : public LapTimer {
 public:
     /// Returns the times since construction or since the last take(). The time of Activity::other is omitted, because
-    /// the stream has no work during it. Valid only after Device::synchronize().
+    /// the stream has no work during this activity. Valid only after Device::synchronize().
     [[nodiscard]] virtual LapTimes take() = 0;
 };
 
-/// A lap that lasts for the lifetime of this object; then the previous lap continues. No effect if `timer` is null.
+/// Enters a lap for the lifetime of this object. The destructor enters the previous lap again. Does nothing if `timer`
+/// is null.
 class LapScope {
 public:
     LapScope(LapTimer* timer, Activity activity) : timer_(timer) {

@@ -8,18 +8,18 @@
 
 namespace finch::backend {
 
-/// Dynamic loss scaling for number formats of narrow range: torch.cuda.amp.GradScaler with its defaults. The gradient
-/// of the loss is multiplied by `scale`, so that small gradients are not rounded to 0. A step is skipped if any
-/// gradient is not finite. A skipped step changes neither weights nor optimizer nor average, and halves the scale.
-/// After 2000 consecutive steps without a skip the scale is doubled. All backends use this rule. All scales are powers
-/// of two, so scaling does not round.
+/// Dynamic loss scaling for number formats of narrow range, as in torch.cuda.amp.GradScaler with its default options.
+/// The gradient of the loss is multiplied by `scale`, so that small gradients are not rounded to 0. A step is skipped
+/// if any gradient is not finite. A skipped step changes neither weights nor optimizer nor average, and halves the
+/// scale. After 2000 consecutive steps without a skip the scale is doubled. All backends use the rule in decide(). All
+/// scales are powers of two, so scaling does not round.
 struct LossScale {
     float scale = 1;
     std::int32_t good_steps = 0;  ///< consecutive, since the scale last changed
     std::int64_t skipped = 0;     ///< skipped steps so far
     std::int32_t skips = 0;       ///< 1: the current step is skipped
-    /// 1 if a skipped step should have started the average with a copy of the weights. The next step that is not
-    /// skipped makes this copy.
+    /// 1 if the step that should have started the average with a copy of the weights was skipped. The next step that is
+    /// not skipped starts the average.
     std::int32_t average_waits = 0;
     bool operator==(const LossScale&) const = default;
 
@@ -27,18 +27,18 @@ struct LossScale {
     static constexpr std::int32_t growth_interval = 2000;
     /// The maximum. A larger scale does not help any float16 number, and 1 / scale must remain a normal number.
     static constexpr float most_scale = 4294967296.0F;
-    /// The minimum. At a smaller scale, gradients that overflow exceed 1e9: the training has diverged.
+    /// The minimum. Gradients that overflow at an even smaller scale exceed 1e9, so the training has diverged.
     static constexpr float least_scale = 0x1p-14F;
 
     /// Returns the loss scale at the beginning of a training in float16.
     [[nodiscard]] static LossScale initial() { return {.scale = first_scale}; }
-    /// True if the scale has fallen below least_scale. The scale then stays at this value, and all further steps are
-    /// skipped.
+    /// True if the scale has fallen below least_scale. If is_exhausted() returns true, the scale no longer changes, and
+    /// all further steps are skipped.
     [[nodiscard]] FINCH_PORTABLE bool is_exhausted() const { return scale < least_scale; }
 
-    /// Decides whether the current step is skipped, given whether all its gradients are finite, and updates the scale
-    /// for later steps. If the step is not skipped, Adam's correction in `numbers` counts only the executed updates,
-    /// and `average_share` becomes 1 if a skipped step should have started the average.
+    /// Decides whether the current step is skipped, and updates the scale for later steps. `all_finite` is true if all
+    /// gradients of the step are finite. If the step is not skipped, decide() applies without_skipped() to `numbers`,
+    /// and sets `average_share` to 1 if `average_waits` is 1.
     FINCH_PORTABLE void decide(bool all_finite, OptimizerScalars& numbers, float& average_share) {
         skips = !all_finite || is_exhausted() ? 1 : 0;
         if (skips != 0) {

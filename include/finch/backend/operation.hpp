@@ -20,10 +20,11 @@ constexpr std::array<std::string_view, 7> words_of(Activation) {
     return {"none", "relu", "sigmoid", "tanh", "leaky_relu", "gelu", "silu"};
 }
 inline constexpr float leaky_slope = 0.01F;
-/// Activations that can be part of another operation's kernel: their derivative is a function of their output.
+/// Activations that can be part of another operation's kernel, because their derivative is a function of their output.
 enum class FusedActivation { none, relu, sigmoid, tanh };
-/// Returns the fused form of an activation. Returns nothing if the derivative is computed from the activation's input.
-/// An activation of this kind is a separate operation (ActivationShape), and other shapes do not accept it.
+/// Returns the fused form of an activation. Returns std::nullopt if the derivative is computed from the activation's
+/// input. An activation without a fused form is a separate operation (ActivationShape); the other shapes do not accept
+/// such an activation.
 [[nodiscard]] constexpr std::optional<FusedActivation> if_fused(Activation activation) noexcept {
     switch (activation) {
         case Activation::none:
@@ -44,23 +45,24 @@ enum class FusedActivation { none, relu, sigmoid, tanh };
 [[nodiscard]] constexpr bool needs_its_input(Activation activation) noexcept {
     return !if_fused(activation);
 }
-/// Throws Error if if_fused() is empty.
+/// Throws Error if if_fused() returns std::nullopt.
 [[nodiscard]] FusedActivation fused(Activation activation);
 
-/// The lowest precision in which products may be computed; a device may be more exact. Sums and memory are always
-/// float32. With `tf32` the factors of a product are rounded to 10 bits of mantissa, with `bfloat16` to 7 bits. With
-/// `float16` the factors are rounded to 10 bits and to the range from 6e-8 to 65504. Factors beyond this range become 0
-/// or infinite, so the loss must be scaled (LossScale).
+/// The lowest precision in which products may be computed; a device may use a higher precision. Sums of products, and
+/// tensors in memory, are always float32. With `tf32` the factors of a product are rounded to 10 bits of mantissa, with
+/// `bfloat16` to 7 bits. With `float16` the factors are rounded to 10 bits, and their magnitudes range from 6e-8 to
+/// 65504. Factors beyond this range become 0 or infinite, so the loss must be scaled (LossScale).
 enum class Precision { float32, tf32, bfloat16, float16 };
 constexpr std::array<std::string_view, 4> words_of(Precision) {
     return {"float32", "tf32", "bfloat16", "float16"};
 }
 
-/// The loss of a prediction: (prediction − target)², or |prediction − target| with gradient 0 if they are equal.
+/// The loss of a prediction: (prediction − target)², or |prediction − target|. If prediction and target are equal, the
+/// gradient of |prediction − target| is 0.
 enum class Regression { squared, absolute };
 
-/// A convolution with bias and activation over x (batch, height, width, channels_in), NHWC. The channels form separate
-/// `groups`: each group maps channels_in / groups to channels_out / groups.
+/// A convolution with bias and activation over x (batch, height, width, channels_in), NHWC. The channels are divided
+/// into `groups`. Each group maps channels_in / groups input channels to channels_out / groups output channels.
 /// Parameters in canonical order: weight (channels_out, channels_in / groups, kernel, kernel), bias (channels_out).
 struct ConvolutionShape {
     static constexpr std::string_view name = "conv";
@@ -82,7 +84,7 @@ struct ConvolutionShape {
     auto operator<=>(const ConvolutionShape&) const = default;
 
     [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return true; }
-    /// Returns the number of pixels that the dilated kernel spans.
+    /// Returns the number of pixels that the dilated kernel spans along one axis.
     [[nodiscard]] std::int64_t reach() const noexcept { return dilation * (kernel - 1) + 1; }
     [[nodiscard]] std::int64_t height_out() const noexcept {
         return (height + padding_before + padding_after - reach()) / stride + 1;
@@ -114,7 +116,7 @@ struct PoolingShape {
     [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return false; }
     [[nodiscard]] std::int64_t height_out() const noexcept { return (height + 2 * padding - kernel) / stride + 1; }
     [[nodiscard]] std::int64_t width_out() const noexcept { return (width + 2 * padding - kernel) / stride + 1; }
-    /// Returns how many floats store, for each maximum, the index of the input that it came from.
+    /// Returns the number of floats that the indices of the maxima in the input take.
     [[nodiscard]] std::int64_t saved_floats() const noexcept {
         return kind == Pooling::max ? batch * height_out() * width_out() * channels : 0;
     }
@@ -173,7 +175,7 @@ struct AddShape {
 /// BatchNorm1d with one pixel). Training uses the mean and the variance over the batch of the whole worker, without
 /// padding, and updates the running statistics. Validation uses the running statistics.
 /// Parameters in canonical order: weight (channels), bias (channels). Buffers: running mean (channels), running
-/// variance (channels). The running variance is the sample variance, divided by n − 1.
+/// variance (channels). The running variance is the unbiased sample variance, with the divisor n − 1.
 struct BatchNormShape {
     static constexpr std::string_view name = "batch_norm";
     std::int64_t batch = 1;
@@ -185,12 +187,13 @@ struct BatchNormShape {
     bool operator==(const BatchNormShape&) const = default;
 
     [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return true; }
-    /// Returns how many floats store the sums, the mean and the deviation in double, and four factors.
+    /// Returns the number of floats that four factors per channel and, in double, the sums, the mean and the deviation
+    /// take.
     [[nodiscard]] std::int64_t saved_floats() const noexcept { return 16 * channels; }
 };
 
-/// Layer normalisation of each sample of x (batch, pixels, channels) over all its values (torch.nn.GroupNorm with one
-/// group, or LayerNorm with one pixel). The variance is divided by the number of values.
+/// Layer normalisation of each sample of x (batch, pixels, channels) over all values of the sample (torch.nn.GroupNorm
+/// with one group, or LayerNorm with one pixel). The divisor of the variance is the number of values.
 /// Parameters in canonical order: weight (channels), bias (channels).
 struct LayerNormShape {
     static constexpr std::string_view name = "layer_norm";
@@ -201,7 +204,7 @@ struct LayerNormShape {
     bool operator==(const LayerNormShape&) const = default;
 
     [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return true; }
-    /// Returns how many floats store the mean and the deviation of each sample in double.
+    /// Returns the number of floats that the mean and the deviation of each sample, in double, take.
     [[nodiscard]] std::int64_t saved_floats() const noexcept { return 4 * batch; }
 };
 
@@ -232,29 +235,29 @@ struct DropoutShape {
 
 /// The operations that a device can make. Each shape has a `name`, which profiles print. Each shape also declares which
 /// data must be kept from forward() to backward(). The input must be kept if `backward_reads_input()` is true. The
-/// output must be kept if the shape has an `activation` with a derivative that is computed from the output. In
-/// addition, `saved_floats()` floats must be kept.
+/// output must be kept if the shape has an `activation` with a derivative that is computed from the output. Apart from
+/// the input and the output, `saved_floats()` floats must be kept.
 using OperationShape = std::variant<ConvolutionShape, PoolingShape, MeanShape, LinearShape, ActivationShape, AddShape,
                                     ConcatenateShape, BatchNormShape, LayerNormShape, DropoutShape>;
 
-/// backward_reads_input() is true if backward() reads the input x, backward_reads_output() if it reads the output y.
-/// Tensors that backward() does not read may be overwritten after forward().
+/// backward_reads_input() returns true if backward() reads the input x. backward_reads_output() returns true if
+/// backward() reads the output y. Tensors that backward() does not read may be overwritten after forward().
 [[nodiscard]] bool backward_reads_input(const OperationShape& shape) noexcept;
 [[nodiscard]] bool backward_reads_output(const OperationShape& shape) noexcept;
 /// Returns approximately how many floats an operation keeps from forward() to backward(), excluding its input and
 /// output.
 [[nodiscard]] std::int64_t saved_floats(const OperationShape& shape) noexcept;
 
-/// The mode of forward(). Training uses the batch's statistics and updates the running statistics. Validation uses the
-/// running statistics.
+/// The mode of forward(). In training, batch normalisation uses the batch's statistics and updates the running
+/// statistics. In validation, batch normalisation uses the running statistics.
 enum class Mode { training, validation };
 
 /// Sums over the ranks that train one model together.
 class GroupSum {
 public:
     virtual ~GroupSum() = default;
-    /// Collective over the ranks that train together. Sums `count` doubles of device memory in place. Operations that
-    /// are enqueued later on the device read the summed values.
+    /// A collective call of the ranks that train one model together. Sums `count` doubles of device memory in place.
+    /// Operations that are enqueued later on the device read the summed values.
     virtual void sum(double* values, std::size_t count) = 0;
 };
 
@@ -279,14 +282,16 @@ public:
     virtual void pack(const float* /*parameters*/, float* /*buffers*/) {}
     /// Computes y = f(x…).
     virtual void forward(const Pass& pass, std::span<const float* const> x, float* y) = 0;
-    /// Computes the gradients of each x (`grad_x`, null if not needed) and of the parameters (`grad_parameters`,
-    /// canonical order) from the gradient of y. Overwrites `grad_x` and `grad_parameters`, and may overwrite `grad_y`.
+    /// Computes from the gradient of y the gradient of each x (`grad_x`; an entry is null if its gradient is not
+    /// needed) and the gradients of the parameters (`grad_parameters`, in canonical order). Overwrites `grad_x` and
+    /// `grad_parameters`, and may overwrite `grad_y`.
     virtual void backward(const Pass& pass, std::span<const float* const> x, const float* y, float* grad_y,
                           std::span<float* const> grad_x, float* grad_parameters) = 0;
-    /// Returns how many doubles forward(), or backward(), sums over the ranks in one call in training; 0 if none.
+    /// Returns how many doubles one call of forward() in training sums over the ranks; 0 if none. backward_sums()
+    /// returns the same number for backward().
     [[nodiscard]] virtual std::size_t forward_sums() const { return 0; }
     [[nodiscard]] virtual std::size_t backward_sums() const { return 0; }
-    /// Returns the library's names of the kernels in use, for logs and tests: "jit:avx512_core, brgconv…".
+    /// Returns, as text for logs and tests, the names of the kernels in use, for example "jit:avx512_core, brgconv…".
     [[nodiscard]] virtual std::string implementation() const = 0;
 };
 

@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <variant>
 
-/// Optimizers: each struct has the options and the update rule, which all backends share. Formulas, names and defaults
-/// are the same as in torch.optim. The learning rate comes from the schedule. If the user sets no rate, the schedule
-/// begins at `usual_rate`.
+/// Optimizers. Each struct has the options and the update rule of one optimizer. All backends share the update rules.
+/// Formulas, names and defaults are the same as in torch.optim. The learning rate comes from the schedule. If the user
+/// sets no learning rate, the schedule begins at `usual_rate`.
 namespace finch::backend {
 
-/// The scalars of one optimizer step, in the form that an update rule uses. The host computes powers and double
-/// arithmetic once per step.
+/// The scalars of one optimizer step, in the form that an update rule uses. Once per step the host computes the
+/// scalars, including the powers and the double arithmetic.
 struct OptimizerScalars {
     float rate = 0;  ///< the learning rate; for Adam divided by the first moment's bias correction
     float weight_decay = 0;
@@ -29,7 +29,7 @@ struct OptimizerScalars {
     std::int64_t corrected_step = 0;  ///< the step for which Adam's moments are bias-corrected; 0: no correction
 };
 
-/// Returns `numbers` without weight decay.
+/// Returns a copy of `numbers` in which weight decay is turned off.
 [[nodiscard]] FINCH_PORTABLE OptimizerScalars without_decay(OptimizerScalars numbers) {
     numbers.weight_decay = 0;
     numbers.keep = 1;
@@ -45,8 +45,9 @@ struct OptimizerScalars {
     return result;
 }
 
-/// Returns the numbers of a step before which `skipped` steps were skipped. Adam's bias correction then counts only the
-/// executed updates, as in torch.optim. Without skipped steps the result is bitwise equal to `numbers`.
+/// Returns the scalars of a step before which `skipped` steps were skipped. In the result, the bias correction of Adam
+/// is based only on the executed updates, as in torch.optim. If `skipped` is 0, the result is bitwise identical to
+/// `numbers`.
 [[nodiscard]] FINCH_PORTABLE OptimizerScalars without_skipped(OptimizerScalars numbers, std::int64_t skipped) {
     if (numbers.corrected_step == 0 || skipped == 0) {
         return numbers;
@@ -63,16 +64,16 @@ struct OptimizerScalars {
 }
 
 /// SGD with gradient g, momentum a and parameter p: g += weight_decay·p; a = momentum·a + g (in the first step a = g);
-/// p −= rate·a.
+/// p −= rate·a. With Nesterov momentum the last assignment is p −= rate·(g + momentum·a).
 struct Sgd {
     static constexpr double usual_rate = 0.01;
     double momentum = 0;
     double weight_decay = 0;
     bool nesterov = false;
 
-    /// Returns how many state arrays of the parameters' size the optimizer keeps.
+    /// Returns the number of state arrays that the optimizer keeps. Each state array is as long as the parameters.
     [[nodiscard]] int states() const { return momentum == 0 ? 0 : 1; }
-    /// Returns the scalars of the step with number `step`, counted from 1.
+    /// Returns the scalars of step number `step`. The first step has number 1.
     [[nodiscard]] OptimizerScalars scalars(double rate, std::int64_t step) const {
         return {.rate = static_cast<float>(rate),
                 .weight_decay = static_cast<float>(weight_decay),
@@ -80,7 +81,7 @@ struct Sgd {
                 .nesterov = nesterov,
                 .first = step == 1};
     }
-    /// Updates one parameter `p` from its gradient and its states.
+    /// Updates one parameter `p` and its states `a` and `b` from the gradient `grad` of the parameter.
     FINCH_PORTABLE static void update(const OptimizerScalars& n, float grad, float& p, float& a, float& /*b*/) {
         const float g = grad + n.weight_decay * p;
         a = n.first ? g : n.momentum * a + g;
@@ -167,7 +168,7 @@ struct Adadelta {
 using Optimizer = std::variant<Sgd, Adam, AdamW, Adadelta>;
 
 /// Returns the average after `value` is added with weight `share` (torch.lerp). With a share of 1 the result is bitwise
-/// equal to `value`.
+/// identical to `value`.
 [[nodiscard]] FINCH_PORTABLE float averaged(float average, float value, float share) {
     const float apart = value - average;
     return share < 0.5F ? average + share * apart : value - apart * (1.0F - share);

@@ -14,7 +14,7 @@
 
 namespace finch::backend {
 
-/// Sums over samples. Losses are summed in double; the counts are exact.
+/// Sums over samples. The losses are summed in double; the numbers of samples are exact.
 struct LossSums {
     double loss = 0;
     std::int64_t correct = 0;  ///< correctly classified samples, if there are labels
@@ -44,12 +44,12 @@ struct Images {
         return targets.empty() ? sizeof(std::int32_t) : static_cast<std::size_t>(target_size) * sizeof(float);
     }
 
-    /// The files of the pixels if the pixels are streamed, in which case `pixels` is empty.
+    /// The files that the pixels are streamed from; null if all pixels are in `pixels`.
     std::shared_ptr<finch::pixels::Store> store = {};
     finch::pixels::Prefetch prefetch = {};
 
-    /// The distortions are applied in every step. Pixels from outside an image are black; pixels that are cut out are 0
-    /// after normalisation.
+    /// The distortions are applied in every step. A pixel whose source is outside the image is black. A pixel that is
+    /// cut out is 0 after normalisation.
     Distortions distortions = {};
 };
 
@@ -64,26 +64,28 @@ struct StepScalars {
 };
 
 /// The data that differ from step to step: images, labels, scalars, and the sums of the losses. The host fills the
-/// context for many steps at a time. The device then advances by itself (Device::next_step()), without a message from
-/// the host. A Device makes the context for one data set and one batch size; only this Device can use it.
+/// context for many steps at a time. Device::next_step() advances the device from one of these steps to the next
+/// without a message from the host. A Device makes the context for one data set and one batch size; only this Device
+/// can use the context.
 class StepContext {
 public:
     virtual ~StepContext() = default;
 
     /// Returns the maximum number of steps that fill() accepts; at least 1.
     [[nodiscard]] virtual std::int64_t capacity() const = 0;
-    /// Sets the next steps. `indices` (steps, batch) are the images of each step. An index of −1 is padding: zeros with
-    /// weight 0, allowed only at the end of a batch. Call fill() only after the previous steps are done and
-    /// Device::synchronize() has returned. Throws StorageError if streamed images cannot be read. Device::load_batch()
-    /// may throw this error instead of fill(). After this error the context can be filled again.
+    /// Sets the next steps. `indices` (steps, batch) holds the indices of each step's images. An index of −1 stands for
+    /// padding: an image of zeros with weight 0. Padding is allowed only at the end of a batch. Call fill() only after
+    /// the previous steps are done and Device::synchronize() has returned. If streamed images cannot be read, fill() or
+    /// a later Device::load_batch() throws StorageError. After a StorageError the context can be filled again.
     virtual void fill(std::span<const std::int64_t> indices, std::span<const StepScalars> steps) = 0;
     /// Announces the images of steps that will probably follow, so that streamed images are read in the background.
     virtual void announce(std::span<const std::int64_t> /*indices*/) {}
-    /// Returns the loss sums since construction or since the last set_sums(). Valid only after Device::synchronize().
+    /// Returns the sums of the losses since construction or since the last set_sums(). Valid only after
+    /// Device::synchronize().
     [[nodiscard]] virtual LossSums sums() const = 0;
     virtual void set_sums(const LossSums& sums) = 0;
-    /// Returns the loss scale of the next step. The scale is 1 until it is set, and Device::unscale() changes it. Valid
-    /// only after Device::synchronize().
+    /// Returns the loss scale of the next step. The scale is 1 until set_loss_scale() sets the scale. Device::unscale()
+    /// changes the scale. Valid only after Device::synchronize().
     [[nodiscard]] virtual LossScale loss_scale() const = 0;
     virtual void set_loss_scale(const LossScale& scale) = 0;
 };

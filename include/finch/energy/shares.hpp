@@ -10,10 +10,10 @@ namespace finch::energy {
 
 /// Divides the energy of a rank's meter among the rank's slots. A slot gets this part of the joules since its begin():
 ///     worked / max(seconds since begin(), seconds that all slots worked since begin()).
-/// Slots that work at the same time share the energy, and waiting counts for no slot.
+/// Slots that work at the same time share the energy. The energy of time in which no slot works belongs to no slot.
 class Shares {
 public:
-    /// `meter` must outlive this object; if it is null, no energy is known. `clock`: steady seconds.
+    /// `meter` must outlive this object. If `meter` is null, joules() returns NaN. `clock`: steady seconds.
     Shares(Meter* meter, std::size_t slots, std::function<double()> clock);
     Shares(Meter* meter, std::size_t slots);
 
@@ -21,11 +21,12 @@ public:
     void begin(std::size_t slot);
     /// Sets the total seconds that the slot has worked since begin().
     void set_worked(std::size_t slot, double seconds);
-    /// Returns the joules since begin(), or NaN if they are not known.
+    /// Returns the slot's part of the joules since begin(), or NaN if the energy is not known.
     [[nodiscard]] double joules(std::size_t slot);
 
 private:
-    /// The meter and the clock at one moment, and the seconds that all slots had worked until this moment.
+    /// The readings of meter and clock at one moment, and the seconds that all slots together had worked until this
+    /// moment.
     struct Reading {
         double joules = 0;
         double time = 0;

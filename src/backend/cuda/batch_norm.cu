@@ -15,9 +15,10 @@ namespace finch::backend::cuda {
 namespace {
 
 // Batch normalisation over (batch, pixels, channels), like src/backend/cpu/batch_norm.cpp. The sums run over all rows
-// of pixels except padding. Each block adds its part of the rows; then the parts are added in a fixed order.
+// of pixels except padding. Each block sums its part of the rows. Another kernel then adds the sums of the parts in a
+// fixed order.
 
-/// The data of a layer in device memory, per channel.
+/// The numbers that a layer keeps per channel in device memory.
 struct BatchNormMemory {
     double* forward_sums;       ///< (2·channels + 1): Σ x, Σ x², and how many values
     double* backward_sums;      ///< (2·channels + 1): Σ grad, Σ grad · normalised x
@@ -26,9 +27,9 @@ struct BatchNormMemory {
     float* factors;             ///< (4·channels), for the kernel over the batch
 };
 
-/// The kernel that computes partial (parts, 2·channels): Σ a and Σ a·b of each part of the rows. In backward the kernel
-/// first multiplies `a`, which is `grad_y`, by the activation's derivative. Grid: x = groups of `lanes` channels, y =
-/// parts. Shared memory: two doubles per thread.
+/// The kernel that computes `partial` (parts, 2·channels), which holds Σ a and Σ a·b for each part of the rows. In
+/// backward, `a` is grad_y, and the kernel first multiplies `a` by the activation's derivative. Grid: x = groups of
+/// `lanes` channels, y = parts. Shared memory: two doubles per thread.
 struct BatchNormPartials {
     static constexpr int max_threads = 256;
     const StepState* state;
@@ -76,8 +77,8 @@ struct BatchNormPartials {
     }
 };
 
-/// The kernel that adds the partial sums, with one warp per channel. In backward (`grad_parameters` is not null) the
-/// kernel replaces Σ grad · x by Σ grad · normalised x in the sums and in `grad_parameters`.
+/// The kernel that adds the partial sums. One warp adds the sums of one channel. In backward (`grad_parameters` is not
+/// null) the kernel computes Σ grad · normalised x from Σ grad · x, and also writes `grad_parameters`.
 struct BatchNormTotals {
     static constexpr int max_threads = 256;
     const StepState* state;
@@ -121,8 +122,9 @@ struct BatchNormTotals {
     }
 };
 
-/// The kernel for the mean, scale and shift of each channel. In training the values come from the sums over the whole
-/// batch, and the running statistics are updated. In validation the values come from the running statistics.
+/// The kernel for the mean, scale and shift of each channel. In training the kernel computes them from the sums over
+/// the whole batch, and updates the running statistics. In validation it takes mean and variance from the running
+/// statistics.
 struct BatchNormStatistics {
     static constexpr int max_threads = 256;
     Mode mode;
@@ -162,8 +164,8 @@ private:
     }
 };
 
-/// The kernel for the mean and the factors of grad_x = of_grad · grad + of_x · (x − mean) + shift. The factors are
-/// computed from the sums over the whole batch.
+/// The kernel for the mean and the factors in the formula grad_x = of_grad · grad + of_x · (x − mean) + shift. The
+/// factors are computed from the sums over the whole batch.
 struct BatchNormGradientFactors {
     static constexpr int max_threads = 256;
     std::int64_t channels;
@@ -186,8 +188,8 @@ struct BatchNormGradientFactors {
     }
 };
 
-/// The last kernel of forward and of backward. The kernel applies the factors of a channel to each value. Padding
-/// becomes 0.
+/// The last kernel of forward and of backward. It applies the factors of a channel to each value of the channel.
+/// Padding becomes 0.
 struct BatchNormApply {
     static constexpr int max_threads = 256;
     const StepState* state;  ///< null: there is no padding (validation)
@@ -224,7 +226,8 @@ private:
     }
 };
 
-/// The division of the sums over the rows into blocks. Small batches are divided such that they still fill the GPU.
+/// The division of the sums over the rows into blocks. A small batch is also divided into enough blocks to fill the
+/// GPU.
 struct Cuts {
     int lanes = 1;  ///< channels per block: a power of two
     int parts = 1;  ///< parts of the rows

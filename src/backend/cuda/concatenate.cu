@@ -26,7 +26,8 @@ struct Concatenate {
     }
 };
 
-/// The inverse of Concatenate, for gradients. `grad_a` and `grad_b` may be null.
+/// The inverse of Concatenate, for gradients: splits `grad_y` into `grad_a` and `grad_b`. `grad_a` and `grad_b` may be
+/// null.
 struct Split {
     static constexpr int max_threads = 256;
     std::int64_t rows, first, second;

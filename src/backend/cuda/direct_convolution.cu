@@ -17,11 +17,11 @@ namespace finch::backend::cuda {
 namespace {
 
 // The rules that choose a direct convolution kernel for a shape. The numbers are estimates for an H200 (132
-// multiprocessors), from counts of instructions and shared-memory accesses. The measurements of tools/bench/gpu_step.py
-// serve to correct these numbers.
+// multiprocessors), from counts of instructions and shared-memory accesses. To correct the numbers, measure with
+// tools/bench/gpu_step.py.
 
-/// The settings of the kernels for forward and for the input's gradient. The settings apply from `from_pixels` output
-/// pixels (batch · height · width) upwards.
+/// The settings of the kernels for forward and for the input's gradient. The settings apply if the number of output
+/// pixels (batch · height · width) is at least `from_pixels`.
 struct DirectRule {
     std::int64_t from_pixels;
     int pixels;         ///< pixels of a row per thread: 1 or 4
@@ -43,8 +43,8 @@ struct WeightGradientRule {
 inline constexpr std::array weight_gradient_rules{WeightGradientRule{0, 4, 2}, WeightGradientRule{32'768, 7, 2},
                                                   WeightGradientRule{131'072, 14, 2}};
 
-/// With one input channel there are few sums per block and many slices of threads. The slices then need more rows to
-/// share.
+/// With one input channel a block has few sums, so its threads form many slices. Many slices need more rows to divide
+/// among themselves.
 inline constexpr int rows_of_few_channels = 28;
 
 template <class Rules>
@@ -70,7 +70,8 @@ int round_up_to_warps(int threads) {
     return std::clamp(parts_of(threads, 32) * 32, 32, 256);
 }
 
-/// Returns the height of a band: `wanted`, or less if only two blocks of that height would fit on a multiprocessor.
+/// Returns the height of a band. The height is `wanted`, or less if only two blocks with bands of this height would fit
+/// on a multiprocessor.
 template <class BytesOf>
 int rows_that_fit(int wanted, BytesOf&& bytes_of) {
     constexpr std::size_t most_bytes = 72 * 1024;
@@ -104,7 +105,7 @@ ConvolutionSizes gradient_sizes(const ConvolutionShape& shape) {
             .padding = whole(shape.kernel - 1 - shape.padding_before)};
 }
 
-/// The arguments of a kernel that change from call to call.
+/// The kernel arguments that change from call to call.
 struct Pointers {
     const float* x;
     const float* slope_of;
@@ -170,8 +171,8 @@ private:
 
 using DirectPassPointer = std::unique_ptr<DirectPass>;
 
-/// Returns the number of channels per thread. Few channels per thread leave more threads. Many channels allow more
-/// products for each value that is read.
+/// Returns the number of channels per thread. With few channels per thread there are more threads. With many channels
+/// per thread, a thread computes more products for each value that it reads.
 int outputs_of(int channels, bool many) {
     if (many) {
         return channels % 10 == 0 ? 10 : channels > 5 ? 8 : channels == 5 ? 5 : 4;

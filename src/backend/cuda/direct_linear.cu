@@ -11,7 +11,8 @@ namespace {
 constexpr std::int64_t most_units = 32;
 constexpr int blocks_per_multiprocessor = 4;  ///< enough to keep all multiprocessors busy to the end
 
-/// The division of the work for one shape into blocks. Small batches are divided such that they still fill the GPU.
+/// The division of the work for one shape into blocks. A small batch is also divided into enough blocks to fill the
+/// GPU.
 struct LinearCuts {
     std::int64_t forward_parts;    ///< parts of the columns
     std::int64_t backward_parts;   ///< parts of the batch
@@ -28,7 +29,7 @@ struct LinearCuts {
         forward_parts = std::clamp<std::int64_t>(groups_of(wanted, tiled), 1,
                                                  groups_of(features, LinearForwardPart<8>::max_threads));
         const std::int64_t columns = groups_of(features + 1, LinearBackward<8>::max_threads);
-        // Parts with fewer than two rounds of samples in shared memory do not justify a second stage.
+        // A part has at least two rounds of samples in shared memory: smaller parts do not justify a second kernel.
         backward_parts = std::clamp<std::int64_t>(
             wanted / columns, 1, std::max<std::int64_t>(1, shape.batch / (2 * LinearBackward<8>::samples)));
         samples_of_part = groups_of(shape.batch, backward_parts);
@@ -58,7 +59,7 @@ public:
         scratch_ = stream.scratch(scratch_bytes_of(cuts_, shape, sizes_.features));
     }
 
-    /// Stores only the pointer: the kernels read the parameters in place.
+    /// Stores only the pointer, because the kernels read the parameters in place.
     void pack(const float* parameters, float* /*buffers*/) override { parameters_ = parameters; }
 
     void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {

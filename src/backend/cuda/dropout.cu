@@ -12,7 +12,7 @@ namespace finch::backend::cuda {
 namespace {
 
 /// The kernel that multiplies x (batch, features) by the dropout mask of the current step. Each thread processes four
-/// values of a sample, which use the four words of one random block.
+/// values of a sample, for which it needs the four words of one random block.
 struct Dropout {
     static constexpr int max_threads = 256;
     const StepState* state;

@@ -11,7 +11,7 @@
 namespace finch::backend::cuda {
 namespace {
 
-/// The kernel that ends the current lap, which had the activity `ended`. One thread.
+/// The kernel that ends the current lap. `ended` is the activity of the current lap. One thread.
 struct EndLap {
     static constexpr int max_threads = 32;
     LapState* state;
@@ -38,7 +38,7 @@ struct EndLap {
 CudaLapTimer::CudaLapTimer(Stream& stream)
     : stream_(stream), memory_(stream.allocate(sizeof(LapState))), state_(static_cast<LapState*>(memory_.get())) {}
 
-/// Ignores launch errors: the next launch of the step reports them.
+/// Ignores launch errors, because the next launch of the step reports them.
 void CudaLapTimer::begin(Lap lap) noexcept {
     if (lap.activity != present().activity) {
         static_cast<void>(launch(stream_.get(), {.threads = 1}, EndLap{.state = state_, .ended = present().activity}));

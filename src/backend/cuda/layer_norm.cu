@@ -12,8 +12,8 @@ namespace {
 // Layer normalisation of each sample of (batch, pixels, channels), like src/backend/cpu/layer_norm.cpp. All sums are
 // double and have a fixed order.
 
-/// Returns, in each thread of a block, the sum of `value` over the block's threads. The number of threads is a power of
-/// two. `shared` has one double per thread.
+/// Returns, in each thread of a block, the sum of `value` over the block's threads. The number of threads must be a
+/// power of two. `shared` must have one double per thread.
 template <class Thread>
 [[nodiscard]] FINCH_DEVICE double block_sum(Thread& thread, double value, double* shared) {
     shared[thread.index()] = value;
@@ -106,9 +106,9 @@ struct LayerNormInputGradient {
     }
 };
 
-/// The kernel that computes partial (parts, 2·channels): Σ grad · normalised x and Σ grad of each part of the rows
-/// (pixels of all samples). Grid: x = groups of 32 channels, y = parts. Each of 32 neighbouring threads has one
-/// channel. Shared memory: two doubles per thread.
+/// The kernel that computes `partial` (parts, 2·channels), which holds Σ grad · normalised x and Σ grad for each part
+/// of the rows. A row is one pixel of a sample. Grid: x = groups of 32 channels, y = parts. Each of 32 neighbouring
+/// threads processes one channel. Shared memory: two doubles per thread.
 struct LayerNormPartials {
     static constexpr int max_threads = 256;
     static constexpr int lanes = 32;
@@ -174,8 +174,8 @@ struct LayerNormTotals {
 
 constexpr int threads = LayerNormForward::max_threads;
 
-/// Returns the number of parts into which the rows are divided for the gradients of the parameters. If there are few
-/// channels, there are more parts, so that the kernel still fills the GPU.
+/// Returns the number of parts into which the rows are divided for the gradients of the parameters. The fewer channels
+/// there are, the more parts are needed to fill the GPU.
 int parts_of(const LayerNormShape& shape, const DeviceFacts& facts) {
     constexpr std::int64_t rows_of_thread = 8;  // minimum rows per thread
     const std::int64_t wanted =

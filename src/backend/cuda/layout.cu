@@ -9,7 +9,8 @@
 namespace finch::backend::cuda {
 namespace {
 
-/// Returns the number of parts of a column sum: enough to fill a GPU, and few enough that one thread can add them.
+/// Returns the number of parts of a column sum. There are enough parts to fill a GPU, but so few that one thread can
+/// add them.
 std::int64_t column_parts(std::int64_t rows, std::int64_t channels) {
     return std::clamp<std::int64_t>(groups_of(256, groups_of(channels, 32)), 1, groups_of(rows, 32));
 }

@@ -11,14 +11,14 @@
 namespace finch::backend::cuda {
 namespace {
 
-/// A PoolingShape with 32-bit numbers, which divide faster.
+/// A PoolingShape with 32-bit numbers, because 32-bit division is faster.
 struct PoolingSizes {
     int height, width, channels;
     int height_out, width_out;
     int kernel, stride, padding;
 };
 
-/// The element that a thread computes: one channel of one pixel. `parts` blocks share a row of pixels.
+/// The element that a thread computes: one channel of one pixel. Each row of pixels is divided among `parts` blocks.
 struct PoolingPlace {
     int sample, row, column, channel;
     bool there;
@@ -41,9 +41,9 @@ struct PoolingPlace {
     return ((static_cast<std::int64_t>(sample) * height + row) * width + column) * channels + channel;
 }
 
-/// The kernel for y (N, HO, WO, C), the largest entry of each window. If several entries are equal, the first one is
-/// used. A NaN counts as the largest entry. `winners` has the shape of y and contains the position of each largest
-/// entry in the image, row · width + column.
+/// The kernel that computes y (N, HO, WO, C), the largest entry of each window. If several entries are equal, the
+/// kernel takes the first of them. A NaN is treated as the largest entry. `winners` has the shape of y and holds the
+/// position of each largest entry in the image, as row · width + column.
 struct MaxPoolingForward {
     static constexpr int max_threads = 256;
     PoolingSizes sizes;
@@ -80,7 +80,7 @@ struct MaxPoolingForward {
     }
 };
 
-/// The kernel for y, the mean over each window. Padding counts as zeros.
+/// The kernel that computes y, the mean over each window. Padding counts as zeros.
 struct AveragePoolingForward {
     static constexpr int max_threads = 256;
     PoolingSizes sizes;
@@ -108,9 +108,10 @@ struct AveragePoolingForward {
     }
 };
 
-/// The kernel for grad_x (N, H, W, C). Each entry of grad_x is the sum of its parts of the gradients of all windows
-/// that contain it. In max pooling an entry gets the whole gradient of a window if it is the window's maximum. In
-/// average pooling (`winners` is null) an entry gets an equal part of the gradient.
+/// The kernel for grad_x (N, H, W, C). Each entry of grad_x gets a part of the gradient of each window that contains
+/// the entry, and is the sum of these parts. In max pooling the part is the whole gradient of the window if the entry
+/// is the window's maximum, otherwise 0. In average pooling (`winners` is null) all entries of a window get equal
+/// parts.
 struct PoolingBackward {
     static constexpr int max_threads = 256;
     PoolingSizes sizes;
@@ -163,7 +164,7 @@ PoolingSizes sizes_of(const PoolingShape& shape) {
             .padding = narrow(shape.padding)};
 }
 
-/// A grid of blocks over rows of pixels; see PoolingPlace.
+/// A grid of blocks over rows of pixels, as PoolingPlace needs it.
 struct RowGrid {
     Grid grid;
     int parts;

@@ -98,7 +98,7 @@ void launch_load_batch(cudaStream_t stream, const StepView& step, float* out) {
 
 void launch_softmax_cross_entropy(cudaStream_t stream, const StepView& step, const float* logits, std::int64_t classes,
                                   float* grad) {
-    // A small batch is fast with many lanes per sample. With few lanes per sample, a large batch leaves no lane idle.
+    // Many lanes per sample make a small batch fast. A large batch uses few lanes per sample, so that no lane is idle.
     if (classes > 32) {
         softmax_cross_entropy<32>(stream, step, logits, classes, grad);
     } else if (step.batch <= 32) {

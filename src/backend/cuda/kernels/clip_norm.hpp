@@ -7,8 +7,8 @@
 // Scaling of gradients by their norm. The sums are double and have a fixed order.
 namespace finch::backend::cuda {
 
-/// The kernel that computes partial (blocks): Σ value² over each block's part, added as a tree. The number of threads
-/// per block must be a power of two. Shared memory: one double per thread.
+/// The kernel that computes one element of `partial` per block: the sum of value² over the block's part, added as a
+/// tree. The number of threads per block must be a power of two. Shared memory: one double per thread.
 struct SquareSums {
     static constexpr int max_threads = 256;
     static constexpr int most_blocks = 512;
@@ -37,7 +37,7 @@ struct SquareSums {
 };
 
 /// The kernel that scales the values to the norm `most`. Every thread adds the partial sums itself, because there are
-/// only few.
+/// only few partial sums.
 struct ScaleToNorm {
     static constexpr int max_threads = 256;
     float* values;

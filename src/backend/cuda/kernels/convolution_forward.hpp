@@ -5,9 +5,9 @@
 namespace finch::backend::cuda {
 
 /// The kernel that computes y = f(x ∗ w + b) or, if `is_gradient`, grad_x from grad_y. A thread computes `pixels`
-/// neighbouring pixels of a row in `outputs` channels, all in registers. The block's weights are in shared memory. The
-/// weights of one tap are contiguous, so that a warp reads them as 128-bit broadcasts. Grid: x = batch · bands, with
-/// tile.rows rows per band.
+/// neighbouring pixels of a row in `outputs` channels, with all sums in registers. The block's weights are in shared
+/// memory. The weights of one tap are contiguous, so that a warp reads them as 128-bit broadcasts. Grid: x = batch ·
+/// bands, with tile.rows rows per band.
 template <int kernel, int pixels, int outputs>
 struct DirectConvolution {
     static constexpr int max_threads = 256;
@@ -65,8 +65,8 @@ struct DirectConvolution {
     }
 
 private:
-    /// Loads the weights as (input channel, tap, group, output), with zeros beyond channels_out. The gradient uses the
-    /// weights of forward rotated by 180 degrees, with input and output channels exchanged.
+    /// Loads the weights as (input channel, tap, group, output), with zeros beyond channels_out. To compute the
+    /// gradient, the weights of forward are rotated by 180 degrees, and their input and output channels are exchanged.
     template <class Thread>
     FINCH_DEVICE void load_weights(const Thread& thread, float* weights) const {
         const int count = sizes.channels * taps * groups * weight_pitch;
@@ -105,7 +105,7 @@ private:
         }
     }
 
-    /// Reads a window, 128 bits at a time if the first column of each thread is a multiple of 4.
+    /// Reads a window. If the first column of each thread is a multiple of 4, reads 128 bits at a time.
     static FINCH_DEVICE void read_window(const float* from, float (&seen)[window]) {
         if constexpr (pixels % 4 == 0) {
             FINCH_UNROLL for (int i = 0; i < window; i += 4) {

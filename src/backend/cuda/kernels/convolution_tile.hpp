@@ -40,7 +40,7 @@ inline TileSizes tile_sizes(int rows, int columns, int kernel) {
 }
 
 /// Fills the tile with rows that begin at `first_row` − padding. Positions outside the image become zero. If `slope_of`
-/// is not null, the input is a gradient: each value is multiplied by the activation's derivative at `slope_of`. All
+/// is not null, the input is a gradient, and each value is multiplied by the activation's derivative at `slope_of`. All
 /// threads of the block must call load_tile() and then sync().
 template <class Thread>
 FINCH_DEVICE void load_tile(const Thread& thread, const ConvolutionSizes& sizes, const TileSizes& tile, int tile_rows,

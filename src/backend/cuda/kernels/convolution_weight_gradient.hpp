@@ -4,12 +4,12 @@
 
 namespace finch::backend::cuda {
 
-/// The first of two stages of a convolution's weight and bias gradients. Each block computes its part of the gradients
-/// of weight (out, in, kernel, kernel) and bias (out), in this order, for up to `outputs` output channels. A block
-/// processes bands, each of some rows of one sample. A thread computes the gradients for one input channel and one row
-/// of the kernel, with kernel · outputs sums in registers. Each thread processes pieces of rows. The threads of a block
-/// form slices, which divide the pieces among themselves. At the end the sums of the slices are added in the order of
-/// the slices.
+/// The first of two kernels for the gradients of a convolution's weights and biases. Each block computes its part of
+/// the gradients for up to `outputs` output channels: first of the weights (out, in, kernel, kernel), then of the
+/// biases (out). A block processes bands. A band is a few rows of one sample. A thread computes the gradients for one
+/// input channel and one row of the kernel, with kernel · outputs sums in registers. Each thread processes pieces of
+/// rows. The threads of a block form slices, which divide the pieces among themselves. At the end the sums of the
+/// slices are added in the order of the slices.
 template <int kernel, int outputs>
 struct DirectWeightGradient {
     static constexpr int max_threads = 256;
@@ -27,8 +27,8 @@ struct DirectWeightGradient {
     const float* grad_y;
     float* partial;  ///< (blocks, weights + biases)
 
-    /// Returns the size of the shared memory in floats. The memory holds the tile and the gradients, and later the sums
-    /// of all threads.
+    /// Returns the size of the shared memory in floats. The memory first holds the tile and the gradients, and at the
+    /// end the sums of all threads.
     [[nodiscard]] static std::size_t shared_floats(const ConvolutionSizes& sizes, const TileSizes& tile, int threads) {
         const auto work =
             static_cast<std::size_t>(sizes.channels * tile.plane + tile.rows * sizes.width_out * grad_pitch);
@@ -128,8 +128,8 @@ private:
         }
     }
 
-    /// Returns this thread's part of a bias gradient. The channel is index() mod grad_pitch; the threads of a channel
-    /// share the pixels.
+    /// Returns this thread's part of a bias gradient. The channel of a thread is index() mod grad_pitch. The threads of
+    /// one channel divide the pixels among themselves.
     template <class Thread>
     FINCH_DEVICE float add_biases(const Thread& thread, const float* grads) const {
         const int sharers = thread.count() / grad_pitch;
@@ -141,8 +141,8 @@ private:
         return sum;
     }
 
-    /// Adds the sums of all slices of the block. Shared memory holds the sums (slice, item, kernel, output), then each
-    /// thread's bias part.
+    /// Adds the sums of all slices of the block. Shared memory holds the sums as (slice, item, kernel, output),
+    /// followed by each thread's part of a bias gradient.
     template <class Thread>
     FINCH_DEVICE void add_slices(const Thread& thread, int slice, int item, const float (&sums)[kernel][outputs],
                                  float bias, float* shared) const {
@@ -179,8 +179,8 @@ private:
     }
 };
 
-/// The second stage of the weight and bias gradients: `sums` (count) over the rows of `partial` (rows, count), always
-/// in the same order. Grid: x = groups of 32 sums.
+/// The second kernel for the gradients of weights and biases. Adds the rows of `partial` (rows, count), always in the
+/// same order. Grid: x = groups of 32 sums.
 struct AddPartials {
     static constexpr int max_threads = 256;
     static constexpr int sharers = max_threads / 32;

@@ -33,8 +33,8 @@ namespace finch::backend::cuda {
     return value;
 }
 
-/// Returns `grad` times the activation's derivative. `y` is the activation's output. If needs_its_input(), `y` is the
-/// activation's input.
+/// Returns `grad` times the activation's derivative. `y` is the activation's output, or its input if needs_its_input()
+/// is true for the activation.
 [[nodiscard]] FINCH_DEVICE float times_slope(Activation activation, float y, float grad) {
     switch (activation) {
         case Activation::none:
@@ -74,8 +74,8 @@ struct ElementwiseForward {
     }
 };
 
-/// The kernel that sets both gradients to grad_y · f′. The derivative f′ is computed from y, or from x if
-/// needs_its_input().
+/// The kernel that sets `grad_x` and `grad_other` to grad_y · f′. The derivative f′ is computed from y, or from x if
+/// needs_its_input() is true for the activation.
 struct ElementwiseBackward {
     static constexpr int max_threads = 256;
     Activation activation;

@@ -29,8 +29,8 @@ template <class To, class From>
     }
 }
 
-/// The row and column of an element in a matrix with `columns` columns. Uses 32-bit numbers if possible, because they
-/// divide much faster.
+/// The row and column of an element in a matrix with `columns` columns. The division uses 32-bit numbers if possible,
+/// because 32-bit division is much faster.
 struct MatrixPlace {
     std::int64_t row;
     std::int64_t column;
@@ -46,8 +46,8 @@ struct MatrixPlace {
     }
 };
 
-/// The kernel that computes `to` (rows, channels_to) from `from` (rows, channels_from). Added channels are zero,
-/// surplus channels are dropped.
+/// The kernel that copies `from` (rows, channels_from) to `to` (rows, channels_to). If channels_to is larger, the added
+/// channels are zero; if it is smaller, the surplus channels are dropped.
 template <class From, class To>
 struct CopyChannels {
     static constexpr int max_threads = 256;
@@ -94,9 +94,9 @@ struct MoveImages {
     }
 };
 
-/// The kernel that computes `to` (batch, columns, rows) from `from` (batch, rows, columns). The kernel uses tiles in
-/// shared memory, so that reads and writes are coalesced. One block of 256 threads computes one tile. A matrix has
-/// `tiles` tiles, `tiles_across` of them side by side. Shared memory: tile · (tile + 1) floats.
+/// The kernel that transposes `from` (batch, rows, columns) to `to` (batch, columns, rows). The kernel uses tiles in
+/// shared memory, so that reads and writes are coalesced. One block of 256 threads computes one tile. A matrix is
+/// divided into `tiles` tiles, with `tiles_across` tiles side by side. Shared memory: tile · (tile + 1) floats.
 struct Transpose {
     static constexpr int max_threads = 256;
     static constexpr int tile = 32;
@@ -167,7 +167,8 @@ struct UnpackWeights {
     }
 };
 
-/// The kernel that computes y (rows, channels) = f(from + bias), with `from` (rows, channels_from ≥ channels).
+/// The kernel that computes y = f(from + bias). y has the shape (rows, channels), and `from` has the shape (rows,
+/// channels_from) with channels_from ≥ channels.
 template <class From>
 struct BiasActivation {
     static constexpr int max_threads = 256;
@@ -187,7 +188,7 @@ struct BiasActivation {
     }
 };
 
-/// The kernel that replaces grad (count) with grad · f′(y).
+/// The kernel that replaces each of the `count` values of `grad` with grad · f′(y).
 struct ActivationGradient {
     static constexpr int max_threads = 256;
     Activation activation;
@@ -203,9 +204,9 @@ struct ActivationGradient {
     }
 };
 
-/// The first stage of column sums of `from` (rows, channels). The rows form groups of 8, and partial[p] (channels) is
-/// the sum of the groups p, p + parts, p + 2·parts and so on. Grid: x = parts, y = groups of 32 channels. The 256
-/// threads of a block add 8 rows at a time. Shared memory: one float per thread.
+/// The first of two kernels for the column sums of `from` (rows, channels). The rows form groups of 8. partial[p] holds
+/// one value per channel: the sum over the groups p, p + parts, p + 2·parts and so on. Grid: x = parts, y = groups of
+/// 32 channels. The 256 threads of a block add 8 rows at a time. Shared memory: one float per thread.
 struct ColumnSumsPart {
     static constexpr int max_threads = 256;
     const float* from;
@@ -237,7 +238,7 @@ struct ColumnSumsPart {
     }
 };
 
-/// The second stage of column sums: sums (channels) = the sum of the parts.
+/// The second of two kernels for column sums. Writes the sum over all parts of a channel to `sums` (channels).
 struct ColumnSumsEnd {
     static constexpr int max_threads = 128;
     const float* partial;

@@ -7,8 +7,9 @@
 #include <cstdint>
 #include <kernel_launch.hpp>
 
-// Kernels for a linear layer with few units. Each thread computes one column, in the order of x (HWC), so that reads of
-// x are coalesced. The weights have columns in CHW order; kernels read and write them in place.
+// Kernels for a linear layer with few units. Neighbouring threads compute neighbouring columns in the order of x (HWC),
+// so that reads of x are coalesced. The columns of the weights are in CHW order; the kernels read and write the weights
+// in place.
 namespace finch::backend::cuda {
 
 struct LinearSizes {
@@ -18,15 +19,15 @@ struct LinearSizes {
     int channels;
     int units;
 
-    /// Returns the column of the weights that is multiplied with `feature` of x.
+    /// Returns the column of the weights that is multiplied with the column `feature` of x.
     [[nodiscard]] FINCH_DEVICE int weight_column(int feature) const {
         return pixels == 1 || channels == 1 ? feature : feature % channels * pixels + feature / channels;
     }
 };
 
-/// The first of two stages of forward: partial (parts, batch, units) = x · weightᵀ over every parts-th block of
-/// columns. Grid: x = parts, y = tiles of `samples` samples, z = tiles of `tile` units. Shared memory: samples · tile
-/// floats per thread.
+/// The first of two kernels of forward. Computes `partial` (parts, batch, units): the part p is x · weightᵀ over the
+/// blocks of columns p, p + parts, p + 2·parts and so on. Grid: x = parts, y = tiles of `samples` samples, z = tiles of
+/// `tile` units. Shared memory: samples · tile floats per thread.
 template <int tile>
 struct LinearForwardPart {
     static constexpr int max_threads = 128;
@@ -72,7 +73,7 @@ private:
         }
     }
 
-    /// Adds the sums of all threads, with one warp per output and always in the same order.
+    /// Adds the sums of all threads, always in the same order. One warp adds the sums of one output.
     template <class Thread>
     FINCH_DEVICE void store(Thread& thread, const float* of_threads, std::int64_t first_sample, int first_unit) const {
         const int lane = thread.index() % 32;
@@ -96,7 +97,7 @@ private:
     }
 };
 
-/// The second stage of forward: y (batch, units) = f(bias + sum of the parts).
+/// The second of two kernels of forward. Computes y (batch, units) as f(bias + sum of the parts).
 struct LinearForwardEnd {
     static constexpr int max_threads = 128;
     std::int64_t outputs;  ///< batch · units
@@ -121,17 +122,18 @@ struct LinearForwardEnd {
     }
 };
 
-/// Returns the offset of a column's gradient among the parameters. The parameters are (units, features) in CHW order,
-/// followed by the biases. The biases count as one more column with the number `features`.
+/// Returns the offset of a column's gradient among the parameters. The parameters are the weights (units, features)
+/// with columns in CHW order, followed by the biases. The biases form one more column, whose number is `features`.
 [[nodiscard]] FINCH_DEVICE std::int64_t parameter_offset(const LinearSizes& sizes, int unit, int feature) {
     return feature == sizes.features ? static_cast<std::int64_t>(sizes.units) * sizes.features + unit
                                      : static_cast<std::int64_t>(unit) * sizes.features + sizes.weight_column(feature);
 }
 
 /// The kernel for the gradients of x, of the weights and of the biases. Grid: x = columns, including a column of ones
-/// for the biases; y = parts of the batch with `samples_of_part` samples each. With one part the kernel writes
-/// `grad_parameters`. With several parts the kernel writes partial (parts, units, features + 1), in the order of x.
-/// `tile` is a multiple of 4 and at least the number of units. Shared memory: samples · tile floats.
+/// for the biases; y = parts of the batch with `samples_of_part` samples each. If there is one part, the kernel writes
+/// `grad_parameters`. If there are several parts, the kernel writes `partial` (parts, units, features + 1), whose
+/// columns are in the order of x. `tile` is a multiple of 4 and at least the number of units. Shared memory: samples ·
+/// tile floats.
 template <int tile>
 struct LinearBackward {
     static constexpr int max_threads = 64;
@@ -175,7 +177,8 @@ struct LinearBackward {
     }
 
 private:
-    /// Loads the gradients before the activation for samples `first` to `end`; zero for units beyond the last.
+    /// Loads the gradients before the activation for the samples from `first` to before `end`. Units beyond the last
+    /// unit get zeros.
     template <class Thread>
     FINCH_DEVICE void stage(Thread& thread, std::int64_t first, std::int64_t end, float* staged) const {
         for (int i = thread.index(); i < samples * tile; i += thread.count()) {
@@ -223,7 +226,7 @@ private:
     }
 };
 
-/// The second stage of backward if the batch has several parts. The kernel adds the parts to the gradients of the
+/// The second kernel of backward, used only if the batch has several parts. Sums the parts to the gradients of the
 /// parameters. Grid: x = columns, y = units.
 struct LinearBackwardEnd {
     static constexpr int max_threads = 128;

@@ -7,9 +7,9 @@
 
 namespace finch::backend::cuda {
 
-/// The kernel that writes the normalised images of the current step to `out` (batch, H·W·C). `parts` blocks share an
-/// image. Each thread processes `width` pixels in a row: 4 if an image's bytes are a multiple of 4 and both pointers
-/// are aligned, otherwise 1.
+/// The kernel that writes the normalised images of the current step to `out` (batch, H·W·C). Each image is divided
+/// among `parts` blocks. Each thread processes `width` consecutive pixels. `width` is 4 if the number of bytes of an
+/// image is a multiple of 4 and both pointers are aligned, otherwise 1.
 template <int width>
 struct LoadBatch {
     static constexpr int max_threads = 256;
@@ -57,7 +57,8 @@ private:
             bytes[0] = *from;
         }
         FINCH_UNROLL for (int i = 0; i < width; ++i) {
-            // An image has fewer than 2³² pixels, so a 32-bit division is sufficient; it is much faster.
+            // An image has fewer than 2³² pixels, so a 32-bit division is sufficient. A 32-bit division is much faster
+            // than a 64-bit division.
             const unsigned channel =
                 step.channels == 1 ? 0U : static_cast<unsigned>(begin + i) % static_cast<unsigned>(step.channels);
             values[i] = (static_cast<float>(bytes[i]) / 255.0F - step.mean[channel]) / step.deviation[channel];
@@ -65,8 +66,8 @@ private:
     }
 };
 
-/// Like LoadBatch, but for float pixels and for distorted images. One thread processes one channel of one pixel. The
-/// grid is grid_for() with the number of elements.
+/// Does the same as LoadBatch, but for float pixels and for distorted images. One thread processes one channel of one
+/// pixel. The grid is grid_for() with the number of elements.
 struct LoadEachPixel {
     static constexpr int max_threads = 256;
     StepView step;

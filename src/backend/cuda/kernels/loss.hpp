@@ -9,7 +9,7 @@
 
 namespace finch::backend::cuda {
 
-/// The sums of one thread, or of all threads of a block.
+/// The loss and the numbers of samples, summed over one thread or over all threads of a block.
 struct BlockSums {
     double loss;
     int correct;
@@ -26,8 +26,8 @@ FINCH_DEVICE BlockSums warp_sums(Thread& thread, BlockSums sums) {
     return sums;
 }
 
-/// Adds the sums over all threads to `all`: first as a tree over each warp, then as a tree over the warps. Shared
-/// memory: one BlockSums per warp.
+/// Sums `own` over all threads of the block, first as a tree over each warp, then as a tree over the warps. Adds the
+/// result to `all`. Shared memory: one BlockSums per warp.
 template <class Thread>
 FINCH_DEVICE void add_block_sums(Thread& thread, BlockSums own, LossSums& all) {
     auto* of_warps = thread.template shared<BlockSums>();
@@ -46,8 +46,8 @@ FINCH_DEVICE void add_block_sums(Thread& thread, BlockSums own, LossSums& all) {
 }
 
 /// The kernel for softmax cross-entropy, its gradient, and the number of correctly classified samples. The kernel runs
-/// in one block, so that all sums have one order. `lanes` neighbouring threads (a power of two up to 32) share a
-/// sample. The number of threads must be a multiple of 32. Shared memory: one BlockSums per warp.
+/// in one block, so that all sums have one order. `lanes` neighbouring threads share a sample; `lanes` is a power of
+/// two up to 32. The number of threads must be a multiple of 32. Shared memory: one BlockSums per warp.
 template <int lanes>
 struct SoftmaxCrossEntropy {
     static constexpr int max_threads = 512;
@@ -63,8 +63,8 @@ struct SoftmaxCrossEntropy {
         const int groups = thread.count() / lanes;
         BlockSums own{0.0, 0, 0};
         for (std::int64_t first = 0; first < step.batch; first += groups) {
-            // All lanes of a warp take part in its shuffles. Lanes after the last sample use the numbers of the last
-            // sample.
+            // All lanes of a warp must take part in shuffle_xor(). Lanes without a sample therefore repeat the last
+            // sample, without effect.
             const std::int64_t wanted = first + thread.index() / lanes;
             const bool there = wanted < step.batch;
             const std::int64_t sample = there ? wanted : step.batch - 1;
@@ -75,7 +75,7 @@ struct SoftmaxCrossEntropy {
     }
 
 private:
-    /// The largest entry of a row; the first one if several are equal.
+    /// The largest entry of a row; the first of them if several entries are equal.
     struct Largest {
         float value;
         int column;
@@ -98,8 +98,8 @@ private:
         const int label = index < 0 ? 0 : step.label(index);
         const auto smoothing = static_cast<double>(step.state->current.label_smoothing);
         const double spread = smoothing / static_cast<double>(classes);
-        // The loss is Σ target · (total − logit). All lanes add up the part of the targets that label smoothing
-        // spreads.
+        // The loss is Σ target · (total − logit). All lanes together sum the part of the targets that label smoothing
+        // spreads over all classes.
         Spread spread_out{0, 0};
         if (smoothing > 0) {
             spread_out = spread_over(thread, row, lane, spread);
@@ -125,7 +125,8 @@ private:
         return step.class_weights == nullptr ? 1.0 : static_cast<double>(step.class_weights[label]);
     }
 
-    /// The contribution of label smoothing over all classes: the sum of its targets, and the sum of target · logit.
+    /// The part of the targets that label smoothing spreads over all classes: the sum of the targets, and the sum of
+    /// target · logit.
     struct Spread {
         double targets;
         double logits;
@@ -145,7 +146,8 @@ private:
     }
 
     /// Returns the same entry as std::max_element: a NaN counts as the largest entry only if it is the first entry. If
-    /// the first entry is NaN, only the result of lane 0 is valid; the sums over all lanes are then NaN anyway.
+    /// the first entry is NaN, only the result of lane 0 is valid. This does no harm, because the first entry makes all
+    /// sums over the lanes NaN.
     template <class Thread>
     FINCH_DEVICE Largest largest_of(Thread& thread, const float* row, int lane) const {
         Largest best{lane == 0 ? row[0] : -INFINITY, lane == 0 ? 0 : INT_MAX};
@@ -165,7 +167,7 @@ private:
 };
 
 /// The kernel for squared or absolute errors of predictions and their gradient. The kernel runs in one block, so that
-/// all sums have one order. Thread t of n processes the numbers t, t + n, t + 2n and so on.
+/// all sums have one order. With n threads, thread t processes the predictions t, t + n, t + 2n and so on.
 struct RegressionLoss {
     static constexpr int max_threads = 512;
     StepView step;

@@ -10,7 +10,7 @@
 // from the host.
 namespace finch::backend::cuda {
 
-/// The kernel that divides the gradients by the scale and records whether a gradient is not finite.
+/// The kernel that divides the gradients by the loss scale and sets `found_overflow` if a gradient is not finite.
 struct Unscale {
     static constexpr int max_threads = 256;
     StepState* state;
@@ -32,7 +32,7 @@ struct Unscale {
     }
 };
 
-/// The kernel that calls LossScale::decide() with the result of Unscale. One thread.
+/// The kernel that calls LossScale::decide() with the `found_overflow` that Unscale has set. One thread.
 struct DecideOnStep {
     static constexpr int max_threads = 32;
     StepState* state;

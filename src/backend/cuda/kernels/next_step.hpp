@@ -6,7 +6,8 @@
 
 namespace finch::backend::cuda {
 
-/// The kernel that copies the next row to the current step and multiplies grad_scale by the loss scale. One thread.
+/// The kernel that copies the row of the next step to `current` and multiplies grad_scale by the loss scale. One
+/// thread.
 struct NextStep {
     static constexpr int max_threads = 32;
     StepView step;

@@ -7,9 +7,9 @@
 
 namespace finch::backend::cuda {
 
-/// The kernel for one step of an optimizer (finch/backend/optimizer.hpp) over the flat arena of the parameters. A
-/// skipped step changes nothing. Each thread updates `width` parameters in a row; with a width of 4, all arrays are
-/// aligned to 16 bytes.
+/// The kernel for one step of an optimizer (finch/backend/optimizer.hpp) over the flat arena of the parameters. If the
+/// step is skipped, the kernel changes nothing. Each thread updates `width` consecutive parameters. If `width` is 4,
+/// all arrays must be aligned to 16 bytes.
 template <class Rule, int states, int width>
 struct OptimizerUpdate {
     static constexpr int max_threads = 256;
@@ -78,8 +78,8 @@ private:
     }
 };
 
-/// The kernel that updates averages by averaged() with the current step's average_share. A skipped step changes
-/// nothing.
+/// The kernel that applies averaged() to `averages` and `values` with the current step's average_share. If the step is
+/// skipped, the kernel changes nothing.
 struct AverageUpdate {
     static constexpr int max_threads = 256;
     const StepState* state;
