@@ -1,5 +1,5 @@
-# CUDA and its libraries: FINCH_HAS_CUDA says whether the backend is built, the target finch_nccl is there where NCCL is.
-# cudnn-frontend is headers only and in no distribution yet: tools/install.sh fetches them into .cache.
+# CUDA and its libraries. FINCH_HAS_CUDA is ON if the CUDA backend is built. The target finch_nccl exists if NCCL is found.
+# cudnn-frontend consists of headers and has no distribution package: tools/install.sh downloads it into .cache.
 set(FINCH_HAS_CUDA OFF)
 set(cuda_missing "")
 if(NOT FINCH_CUDA STREQUAL OFF)
@@ -16,11 +16,11 @@ if(NOT FINCH_CUDA STREQUAL OFF)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
     enable_language(CUDA)
-    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not see that CUDA 13 knows C++20
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that CUDA 13 supports C++20
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
       set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
     endif()
-    # g++ searches it by itself; named once more it would come before the C++ headers that ask for the C ones.
+    # g++ searches /usr/include by default. As an explicit path it would precede the C++ headers, which include C headers.
     list(APPEND CMAKE_CUDA_IMPLICIT_INCLUDE_DIRECTORIES /usr/include)
     set(CMAKE_CUDA_STANDARD 20)
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
@@ -52,11 +52,11 @@ if(FINCH_CUDA STREQUAL OFF)
 elseif(NOT cuda_missing)
   set(FINCH_HAS_CUDA ON)
   message(STATUS "CUDA backend: built for ${CMAKE_CUDA_ARCHITECTURES}")
-  # By its file: CMake's target would bring the driver's library, without which the program would not start on a CPU node.
+  # Link the library file of nvrtc. CMake's target also links the driver library, and the program could not start on CPU nodes.
   get_target_property(nvrtc_library CUDA::nvrtc IMPORTED_LOCATION)
   add_library(finch_cuda_libraries INTERFACE)
   target_include_directories(finch_cuda_libraries SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS} ${FINCH_CUDNN_INCLUDE_DIR})
-  # cuBLASLt is loaded when it is called: src/backend/cuda/cublaslt.cpp.
+  # cuBLASLt is not linked: src/backend/cuda/cublaslt.cpp loads it at run time.
   target_link_libraries(finch_cuda_libraries INTERFACE CUDA::cudart_static ${nvrtc_library} ${FINCH_CUDNN_LIBRARY} ${CMAKE_DL_LIBS})
   if(FINCH_NCCL_INCLUDE_DIR AND FINCH_NCCL_LIBRARY)
     add_library(finch_nccl INTERFACE)

@@ -1,4 +1,4 @@
-# The libraries that Finch is built with. tools/install.sh installs them; the README says what each is for.
+# The libraries that Finch uses. tools/install.sh installs them, and README.md describes the purpose of each.
 find_package(MPI REQUIRED COMPONENTS C)
 find_package(HDF5 REQUIRED COMPONENTS C)
 find_package(yaml-cpp REQUIRED)
@@ -12,7 +12,7 @@ if(BUILD_TESTING)
   find_package(doctest REQUIRED)
 endif()
 
-# Debian's oneDNN was built with its OpenCL part, whose development files its CMake package demands. Finch uses the CPU part.
+# The CMake package of Debian's oneDNN requires OpenCL development files. Finch uses only the CPU part, so it links the library file.
 find_path(FINCH_DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)
 find_library(FINCH_DNNL_LIBRARY dnnl REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
@@ -20,12 +20,12 @@ add_library(finch_dnnl INTERFACE)
 target_include_directories(finch_dnnl SYSTEM INTERFACE ${FINCH_DNNL_INCLUDE_DIR})
 target_link_libraries(finch_dnnl INTERFACE ${FINCH_DNNL_LIBRARY} OpenMP::OpenMP_CXX)
 
-# Its headers make warnings of their own.
+# Eigen's headers cause compiler warnings, so they are included as system headers.
 add_library(finch_eigen INTERFACE)
 get_target_property(eigen_headers Eigen3::Eigen INTERFACE_INCLUDE_DIRECTORIES)
 target_include_directories(finch_eigen SYSTEM INTERFACE ${eigen_headers})
 
-# Headers alone, whose CMake file sets nothing but their place.
+# RapidJSON consists of headers, and its CMake package only sets their folder.
 find_path(FINCH_RAPIDJSON_INCLUDE_DIR rapidjson/reader.h REQUIRED)
 add_library(finch_rapidjson INTERFACE)
 target_include_directories(finch_rapidjson SYSTEM INTERFACE ${FINCH_RAPIDJSON_INCLUDE_DIR})

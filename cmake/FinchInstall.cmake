@@ -1,7 +1,7 @@
-# cmake --install BUILD --prefix DIR. Two components: program, and documentation.
+# cmake --install BUILD --prefix DIR installs two components: program and documentation.
 #
-# bin and share/finch are no GNUInstallDirs: the job script and the module file find the program by their own place, so that
-# DIR can be moved.
+# bin and share/finch are fixed, not GNUInstallDirs variables: the job script and the module file find the program relative to
+# their own folder, so DIR can be moved.
 include(GNUInstallDirs)
 
 install(TARGETS finch finch_launcher RUNTIME DESTINATION bin COMPONENT program)
@@ -11,14 +11,14 @@ install(FILES tools/packaging/modulefile RENAME finch DESTINATION share/finch/mo
 
 install(PROGRAMS tools/report.py tools/export.py tools/images_to_hdf5.py tools/fetch_mnist.sh DESTINATION share/finch/tools COMPONENT program)
 install(DIRECTORY tools/reporting tools/python DESTINATION share/finch/tools COMPONENT program FILES_MATCHING PATTERN *.py)
-# Python finds the modules of a script beside what a link to it points to.
+# bin/finch-report is a symbolic link. Python searches the modules of a script in the folder of the link's target.
 file(CREATE_LINK ../share/finch/tools/report.py ${CMAKE_BINARY_DIR}/finch-report SYMBOLIC)
 install(PROGRAMS ${CMAKE_BINARY_DIR}/finch-report DESTINATION bin COMPONENT program)
 
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
 
-# The program describes its own command line.
+# The program prints a description of its command line, which becomes the bash completion.
 if(CMAKE_CROSSCOMPILING)
   message(STATUS "No completion for bash: the program that would describe itself does not run here")
   return()

@@ -1,21 +1,22 @@
-# finch_module(NAME DEPENDS module… LIBRARIES target… [COLD] [BATCH n] [SOURCES source…] [EXCEPT source…]): one module, one static library,
-# finch_NAME, of all C++ sources beneath its folder but main.cpp and those excepted. COLD: it runs once, and is built quickly
-# rather than fast.
-# finch_tests(MODULE test… [DEPENDS module…] [MPI] [APART] [SOURCES file…]): tests/MODULE/TEST.cpp of all tests are one doctest program,
-# test_MODULE (MPI: test_MODULE_mpi, whose main() opens an MPI session), and each test runs the cases of its own source. TEST:4
-# runs on 4 ranks. APART: its sources share names, so each is compiled by itself.
-# finch_test(NAME MODULE DEPENDS module… [OWN_MAIN]): a program of its own.
-# finch_label_tests(KIND test…): the labels of a test are its kind (unit, mpi, end_to_end, slurm, gpu, fuzz), its module (what
-# stands before the dot) and its tier (check, gate, night: tests/CMakeLists.txt).
+# finch_module(NAME DEPENDS module… LIBRARIES target… [COLD] [BATCH n] [SOURCES source…] [EXCEPT source…]) adds a module: a
+# static library finch_NAME of all C++ sources below its folder, except main.cpp and the EXCEPT sources. COLD: the code runs only once,
+# so it is compiled with -O1.
+# finch_tests(MODULE test… [DEPENDS module…] [MPI] [APART] [SOURCES file…])
+# builds one doctest program from tests/MODULE/TEST.cpp of all tests: test_MODULE, or test_MODULE_mpi with a main() that opens an MPI
+# session. Each test runs the test cases of its own source. TEST:4 runs on 4 ranks. APART: sources define equal names, so each is
+# compiled separately.
+# finch_test(NAME MODULE DEPENDS module… [OWN_MAIN]) adds a test with a separate program.
+# finch_label_tests(KIND test…) sets the labels of tests: kind (unit, mpi, end_to_end, slurm, gpu, fuzz), module (the name before
+# the dot) and tier (check, gate, night: tests/CMakeLists.txt).
 add_library(finch_flags INTERFACE)
-# nvcc passes what it makes of a .cu through g++ too, which finds fault with that; the tests compile those files as C++.
-# -Wswitch-enum: a switch has a case for each enumerator, even beside a default (tests/structure/switches.py).
+# These warnings are only for C++: g++ would also warn about nvcc's code from .cu files. The tests compile .cu files as C++.
+# -Wswitch-enum: a switch must have a case for each enumerator, even if it has a default (tests/structure/switches.py).
 target_compile_options(finch_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wswitch-enum>)
-# What another source of the same program keeps to itself is not shadowed.
+# No -Wshadow for tests that are compiled together: a local name may equal a private name of another source.
 target_compile_options(finch_flags INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:FINCH_TESTS_TOGETHER>>>>:-Wshadow>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # The first warns of every "text" + string (GCC bug 105329), the second of vectors that grow within inlined code.
+  # False positives: -Wrestrict for every "text" + string (GCC bug 105329), -Wstringop-overflow for inlined growth of vectors.
   target_compile_options(finch_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-stringop-overflow>)
 endif()
 if(FINCH_WERROR)
@@ -26,11 +27,11 @@ if(FINCH_SANITIZE)
   target_link_options(finch_flags INTERFACE -fsanitize=address,undefined)
 endif()
 
-# BATCH: sources that are compiled together, 12 if not said: more make a build faster, and the build after a change slower.
+# BATCH: number of sources that are compiled together, 12 by default. Larger batches make full builds faster, but rebuilds slower.
 function(finch_compile_together target batch)
   if(FINCH_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
-    # What a source keeps to itself is no longer in a main file, which the compiler takes for a header's mistake.
+    # In a unity build, g++ treats the sources as included headers and warns about types in anonymous namespaces.
     target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>)
   endif()
 endfunction()

@@ -1,15 +1,16 @@
-# finch_version(OUT): the version of the source, as finch/base/version.hpp describes it: what FINCH_VERSION says, else what git
-# says, else what `git archive` wrote into version_of_archive.txt, else the project's number.
+# finch_version(SOURCE NUMBER GIVEN OUT) sets OUT to the version of the source (see finch/base/version.hpp). The first non-empty
+# value counts: FINCH_VERSION, git's description, the text that `git archive` wrote into version_of_archive.txt, the project's number.
 #
 # As a script: cmake -D SOURCE=FOLDER -D NUMBER=0.1.0 -D FINCH_VERSION=… -D TEMPLATE=FILE -D OUTPUT=FILE -P FinchVersion.cmake
-# writes OUTPUT from TEMPLATE, and leaves it alone where nothing has changed. The build runs that each time.
+# writes OUTPUT from TEMPLATE if the content has changed. Every build runs this script.
 function(finch_version_of_git source number out)
   set(${out} "" PARENT_SCOPE)
   find_program(FINCH_GIT git)
-  if(NOT FINCH_GIT OR NOT EXISTS ${source}/.git)  # a folder within another project's repository is none of its own
+  if(NOT FINCH_GIT OR NOT EXISTS ${source}/.git)  # not in the repository of an enclosing project
     return()
   endif()
-  # Of whoever the folder is: what is built from it is trusted already. Always so many digits, since versions are compared.
+  # safe.directory=*: a user who builds this source trusts it, so its owner does not matter. --abbrev=12: a fixed length, because
+  # versions are compared.
   set(git ${FINCH_GIT} --no-optional-locks -c safe.directory=* -C ${source})
   execute_process(COMMAND ${git} describe --tags --match "v[0-9]*" --abbrev=12 --dirty
                   OUTPUT_VARIABLE text OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failure)

@@ -10,7 +10,8 @@ using namespace finch::app;
 
 namespace {
 
-/// An individual whose epochs such numbers of ranks trained; the last start had as many as the last.
+/// Returns an individual with one epoch per element of `ranks`. Each element is the number of ranks that trained the
+/// epoch. The last start had as many ranks as the last epoch.
 search::Individual trained_by(const std::vector<std::int32_t>& ranks) {
     search::Individual individual;
     individual.ranks = ranks.back();
@@ -21,7 +22,7 @@ search::Individual trained_by(const std::vector<std::int32_t>& ranks) {
     return individual;
 }
 
-/// The same curve again, its losses from epoch `from` on larger by the share `apart`.
+/// Returns a copy of the recorded curve. Its losses from epoch `from` on are larger by the relative difference `apart`.
 std::vector<Epoch> again(const search::Individual& recorded, std::int64_t from, double apart) {
     std::vector<Epoch> curve;
     for (const Epoch& one : recorded.curve) {
@@ -40,7 +41,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("an individual that kept its number of ranks is equal only where every epoch is, to the last bit") {
+TEST_CASE("compare: with a constant number of ranks, a replay is equal only if all epochs are bitwise equal") {
     const search::Individual recorded = trained_by({2, 2, 2});
     const std::vector<Epoch> whole = again(recorded, 9, 0);
 
@@ -50,7 +51,7 @@ TEST_CASE("an individual that kept its number of ranks is equal only where every
     CHECK_FALSE(compare(std::span(whole).first(2), recorded, 2).equal);
 }
 
-TEST_CASE("everything of an epoch but its seconds and its ranks is compared") {
+TEST_CASE("compare: checks all fields of an epoch except its seconds and ranks") {
     const search::Individual recorded = trained_by({2, 2});
     const auto is_seen = [&](auto change) {
         std::vector<Epoch> curve = recorded.curve;
@@ -67,7 +68,7 @@ TEST_CASE("everything of an epoch but its seconds and its ranks is compared") {
     CHECK_FALSE(is_seen([](Epoch& epoch) { epoch.seconds += 1; }));
 }
 
-TEST_CASE("epochs from the first that another number of ranks trained on are not compared bit for bit") {
+TEST_CASE("compare: epochs after a change of the number of ranks do not have to be bitwise equal") {
     const search::Individual recorded = trained_by({2, 2, 0, 1, 1});
 
     const Comparison same = compare(again(recorded, 3, 1e-3), recorded, 2);
@@ -81,7 +82,7 @@ TEST_CASE("epochs from the first that another number of ranks trained on are not
     CHECK(contains(other.text, "epochs 1 to 2: not equal"));
 }
 
-TEST_CASE("a replay by another number of ranks than began it claims nothing") {
+TEST_CASE("compare: a replay with another number of ranks than in the first epoch is never equal") {
     const search::Individual recorded = trained_by({2, 2, 1});
 
     const Comparison comparison = compare(again(recorded, 9, 0), recorded, 1);

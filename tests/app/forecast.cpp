@@ -1,4 +1,4 @@
-// How long a search takes, against searches whose end is known.
+// Tests forecast() with searches that have a known duration.
 #include "finch/app/forecast.hpp"
 
 #include "finch/base/error.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 const std::vector<SampledIndividual> hours_of_one(10, {.seconds = 3600, .epochs = 5});
 
-/// One that `member` alone ends.
+/// Returns a budget with only the limit `member`.
 template <class Amount>
 island::Budget budget(std::optional<Amount> island::Budget::*member, Amount amount) {
     island::Budget made;
@@ -42,7 +42,7 @@ Forecast of(const island::Budget& budget, const Workforce& workforce,
 
 }  // namespace
 
-TEST_CASE("individuals of one hour: the search takes as many hours as each worker trains") {
+TEST_CASE("if every evaluation takes one hour, the search takes as many hours as evaluations per worker") {
     CHECK(of(evaluations(40), {.workers = 4}).hours.median == doctest::Approx(10));
     CHECK(of(evaluations(41), {.workers = 4}).hours.median == doctest::Approx(11));
     CHECK(of(evaluations(3), {.workers = 4}).hours.median == doctest::Approx(1));
@@ -53,7 +53,7 @@ TEST_CASE("individuals of one hour: the search takes as many hours as each worke
     CHECK(of(evaluations(40), {.workers = 2, .slots = 2}).hours.median == doctest::Approx(20));
 }
 
-TEST_CASE("wall time and node-hours end it, and what is in training then does not count") {
+TEST_CASE("budgets of hours and node-hours end the search, and unfinished evaluations are not counted") {
     CHECK(of(hours(2.5), {.workers = 4}).hours.median == doctest::Approx(2.5));
     CHECK(of(hours(2.5), {.workers = 4}).evaluations.median == 8);
     CHECK(of(budget(&island::Budget::node_hours, 5.0), {.workers = 4, .nodes = 2}).hours.median ==
@@ -65,7 +65,7 @@ TEST_CASE("wall time and node-hours end it, and what is in training then does no
     CHECK(either.evaluations.median == 40);
 }
 
-TEST_CASE("long searches are not gone through: the rest goes on as the beginning") {
+TEST_CASE("long searches are extrapolated from their beginning") {
     CHECK(of(evaluations(4000000), {.workers = 4}).hours.median == doctest::Approx(1e6).epsilon(0.001));
     CHECK(of(epochs(20000000), {.workers = 4}).evaluations.median == doctest::Approx(4e6).epsilon(0.001));
     CHECK(of(hours(1e6), {.workers = 4}).evaluations.median == doctest::Approx(4e6).epsilon(0.001));
@@ -73,8 +73,7 @@ TEST_CASE("long searches are not gone through: the rest goes on as the beginning
     CHECK(of(evaluations(400000), {.workers = 100, .slots = 10}).hours.median == doctest::Approx(4000).epsilon(0.01));
 }
 
-TEST_CASE(
-    "individuals of many lengths: the interval holds what their mean says, and is wider where few were measured") {
+TEST_CASE("with different durations, the interval contains the expected value and is wider for few samples") {
     std::vector<SampledIndividual> few;
     for (int i = 1; i <= 8; ++i) {
         few.push_back({.seconds = 1000.0 * i, .epochs = 1});
@@ -93,7 +92,7 @@ TEST_CASE(
     CHECK(of(evaluations(400), {.workers = 10}, few).hours.median == rough.hours.median);
 }
 
-TEST_CASE("starts that a time limit makes of it") {
+TEST_CASE("starts_of returns the number of job starts that a time limit requires") {
     CHECK(starts_of(1, 4 * 3600, 10, 180) == 1);
     CHECK(starts_of(4, 4 * 3600, 10, 180) == 2);
     CHECK(starts_of(39, 4 * 3600, 0, 0) == 10);
@@ -102,7 +101,7 @@ TEST_CASE("starts that a time limit makes of it") {
     CHECK(starts_of(1, 180, 0, 180) == 0);
 }
 
-TEST_CASE("what cannot be foreseen is refused") {
+TEST_CASE("forecast throws Error for a target loss alone and for an empty sample") {
     island::Budget target = budget(&island::Budget::target_loss, 0.1);
     CHECK(!is_foreseeable(target));
     CHECK_THROWS_AS((void)of(target, {}), Error);

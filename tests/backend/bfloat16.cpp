@@ -1,5 +1,6 @@
-// Products in bfloat16 on the CPU, beside the float64 reference of rounded operands: what is left is the error of sums
-// in float32. Where the processor has no bfloat16, or DNNL_MAX_CPU_ISA forbids it, that it is refused.
+// Tests of bfloat16 products on the CPU. The reference computes in float64 with the rounded operands, so the tests see
+// only the error of float32 sums. If the processor lacks bfloat16, or DNNL_MAX_CPU_ISA forbids it, the CPU device must
+// not support bfloat16.
 #include "backend/trial.hpp"
 
 #include <doctest/doctest.h>
@@ -27,8 +28,8 @@ Tensor rounded(const Tensor& values) {
     return rounded(values, values.size());
 }
 
-/// Forward and both gradients of an operation that rounds what it multiplies: x, the weights, and the gradient before
-/// the activation. The bias is not rounded.
+/// Checks forward and both gradients of an operation that rounds the factors of its products: x, the weights, and the
+/// gradient before the activation. The bias is not rounded.
 template <class Shape>
 void check_rounded(Device& device, Shape shape, double of_gradients = tolerance) {
     shape.precision = Precision::bfloat16;
@@ -144,8 +145,9 @@ TEST_CASE("bfloat16: linear layers over rows and images are float32 sums of roun
         }
 }
 
-// Their slopes are computed in float32: one that lies between two numbers of bfloat16 may go the other way.
-TEST_CASE("bfloat16: sigmoid and tanh take their derivative in float32, before the gradient is rounded" *
+// The tolerance is larger here. Slopes are computed in float32, so a gradient halfway between two bfloat16 numbers may
+// round differently.
+TEST_CASE("bfloat16: sigmoid and tanh compute their derivative in float32, before the gradient is rounded" *
           doctest::skip(!has_bfloat16())) {
     const auto device = make_cpu_device(1);
     for (const Activation activation : {Activation::sigmoid, Activation::tanh}) {
@@ -156,7 +158,7 @@ TEST_CASE("bfloat16: sigmoid and tanh take their derivative in float32, before t
     }
 }
 
-TEST_CASE("bfloat16: without a gradient of its input the parameters' gradients stay right" *
+TEST_CASE("bfloat16: the parameters' gradients are right if no input gradient is requested" *
           doctest::skip(!has_bfloat16())) {
     const auto device = make_cpu_device(1);
     ConvolutionShape shape = wide_convolution();
@@ -166,7 +168,7 @@ TEST_CASE("bfloat16: without a gradient of its input the parameters' gradients s
     check_rounded(*device, LinearShape{.batch = 3, .channels = 50, .units = 40, .needs_input_grad = false});
 }
 
-TEST_CASE("bfloat16: on two threads the sums are right, and have the same bits each time" *
+TEST_CASE("bfloat16: on two threads the sums are right, and repeated runs give the same bits" *
           doctest::skip(!has_bfloat16())) {
     const auto device = make_cpu_device(2);
     const ConvolutionShape shape = wide_convolution();
@@ -192,7 +194,7 @@ TEST_CASE("bfloat16: on two threads the sums are right, and have the same bits e
     }
 }
 
-TEST_CASE("bfloat16: operations share their scratch memory, which grows with the largest" *
+TEST_CASE("bfloat16: operations share their scratch memory; it grows for the largest operation" *
           doctest::skip(!has_bfloat16())) {
     const auto device = make_cpu_device(1);
     ConvolutionShape small = wide_convolution();
@@ -213,7 +215,8 @@ TEST_CASE("bfloat16: operations share their scratch memory, which grows with the
     CHECK(device->scratch_bytes(wide_convolution()) == 0);
 }
 
-TEST_CASE("bfloat16: NaN and infinity come through" * doctest::skip(!has_bfloat16())) {
+TEST_CASE("bfloat16: NaN or infinity in one sample's x reaches that sample's outputs only" *
+          doctest::skip(!has_bfloat16())) {
     const auto device = make_cpu_device(1);
     const LinearShape shape{.batch = 2, .channels = 40, .units = 32, .precision = Precision::bfloat16};
     Trial<LinearShape> trial(*device, shape, 1);
@@ -230,7 +233,7 @@ TEST_CASE("bfloat16: NaN and infinity come through" * doctest::skip(!has_bfloat1
     }
 }
 
-TEST_CASE("bfloat16 permits: what is faster in float32, or cannot be otherwise, is computed so") {
+TEST_CASE("bfloat16: shapes that bfloat16 does not support or does not speed up are computed in float32") {
     const auto device = make_cpu_device(1);
     ConvolutionShape depthwise = wide_convolution();
     depthwise.channels_in = depthwise.channels_out = depthwise.groups = 16;
@@ -251,7 +254,7 @@ TEST_CASE("bfloat16 permits: what is faster in float32, or cannot be otherwise, 
     }
 }
 
-TEST_CASE("bfloat16: the layers of common networks run on neither gemm nor reference code" *
+TEST_CASE("bfloat16: the layers of common networks use neither gemm nor reference kernels" *
           doctest::skip(!has_bfloat16())) {
     const auto device = make_cpu_device(1);
     for (const auto& [side, in, out] :
@@ -275,7 +278,7 @@ TEST_CASE("bfloat16: the layers of common networks run on neither gemm nor refer
     }
 }
 
-TEST_CASE("a processor supports float32 always, tf32 never, and bfloat16 not where DNNL_MAX_CPU_ISA forbids it") {
+TEST_CASE("the CPU device always supports float32, never tf32, and not bfloat16 if DNNL_MAX_CPU_ISA is set") {
     const auto device = make_cpu_device(1);
 
     CHECK(device->supports(Precision::float32));

@@ -22,7 +22,7 @@ bool has_avx2() {
 #endif
 }
 
-/// What `activation` makes of `x`.
+/// Returns the activation of `x` as the CPU device computes it.
 std::vector<float> activated(Activation activation, const std::vector<float>& x) {
     const auto device = make_cpu_device(1);
     const auto operation = device->make(ActivationShape{static_cast<std::int64_t>(x.size()), activation});
@@ -32,7 +32,7 @@ std::vector<float> activated(Activation activation, const std::vector<float>& x)
     return from_device(*device, device_y);
 }
 
-/// Numbers of either sign from 1e-30 to 80, where neither function leaves the range of a float.
+/// Returns 0 and numbers of both signs from 1e-30 to 80. In this range sigmoid and tanh stay in the range of a float.
 std::vector<float> many_numbers() {
     std::vector<float> numbers{0};
     for (double number = 1e-30; number < 80; number *= 1.0003) {
@@ -44,7 +44,7 @@ std::vector<float> many_numbers() {
 
 }  // namespace
 
-TEST_CASE("sigmoid and tanh are those of float64 within a few units of the last place, wherever x is") {
+TEST_CASE("sigmoid and tanh differ from float64 by a few units in the last place at most, for small and large x") {
     const std::vector<float> x = many_numbers();
     const std::vector<float> sigmoid = activated(Activation::sigmoid, x);
     const std::vector<float> tanh = activated(Activation::tanh, x);
@@ -53,13 +53,13 @@ TEST_CASE("sigmoid and tanh are those of float64 within a few units of the last 
         const double number = static_cast<double>(x[i]);
         const double logistic = 1 / (1 + std::exp(-number));
         worst = std::max(worst, std::abs(static_cast<double>(sigmoid[i]) - logistic) / logistic);
-        const double tangent = number == 0 ? 1 : std::tanh(number);  // 0 must be met exactly
+        const double tangent = number == 0 ? 1 : std::tanh(number);  // tanh(0) must be exactly 0
         worst = std::max(worst, std::abs(static_cast<double>(tanh[i]) - std::tanh(number)) / std::abs(tangent));
     }
     CHECK(worst < 4e-7);
 }
 
-TEST_CASE("an activation whose derivative needs its input is no part of another operation") {
+TEST_CASE("an activation with a derivative that needs its input cannot be fused into another operation") {
     for (const Activation activation : all_activations()) {
         if (needs_its_input(activation)) {
             CHECK_THROWS_AS(static_cast<void>(fused(activation)), Error);
@@ -69,7 +69,7 @@ TEST_CASE("an activation whose derivative needs its input is no part of another 
     }
 }
 
-TEST_CASE("sigmoid and tanh of what is infinite, huge or no number") {
+TEST_CASE("sigmoid and tanh return their limits for infinite and huge numbers, and NaN for NaN") {
     const float infinity = std::numeric_limits<float>::infinity();
     const std::vector<float> x{infinity, 1e30F, 200, -200, -1e30F, -infinity, std::numeric_limits<float>::quiet_NaN()};
     const std::vector<float> sigmoid = activated(Activation::sigmoid, x);
@@ -78,18 +78,18 @@ TEST_CASE("sigmoid and tanh of what is infinite, huge or no number") {
         CHECK(sigmoid[i] == 1);
         CHECK(tanh[i] == 1);
         CHECK(sigmoid[3 + i] < 1e-37F);
-        CHECK(sigmoid[3 + i] >= std::numeric_limits<float>::min());  // processors are slow with smaller ones
+        CHECK(sigmoid[3 + i] >= std::numeric_limits<float>::min());  // subnormal numbers slow processors down
         CHECK(tanh[3 + i] == -1);
     }
     CHECK(std::isnan(sigmoid.back()));
     CHECK(std::isnan(tanh.back()));
 }
 
-TEST_CASE("convolution: gradients have the same bits each time, on two threads too") {
+TEST_CASE("convolution: repeated runs on two threads give gradients with the same bits") {
     check_same_gradients(*make_cpu_device(2));
 }
 
-TEST_CASE("batch_norm and dropout on two threads: the reference's output, and the bits of one thread's mask") {
+TEST_CASE("batch_norm matches the reference on one and two threads; the dropout mask is the same on both") {
     const BatchNormShape shape{.batch = 7, .pixels = 143, .channels = 12, .activation = Activation::relu};
     const DropoutShape mask{.batch = 7, .features = 1001, .rate = 0.3};
     RandomStream random(23, Purpose::test);
@@ -119,16 +119,16 @@ TEST_CASE("batch_norm and dropout on two threads: the reference's output, and th
     CHECK(masked[0] == masked[1]);
 }
 
-TEST_CASE("an operation that oneDNN has no memory for is std::bad_alloc, as everywhere else") {
+TEST_CASE("an operation for which oneDNN gets no memory throws std::bad_alloc") {
     const auto device = make_cpu_device(1);
-    constexpr std::int64_t huge = 8'000'000;  // its weights: more bytes than an address has bits for
+    constexpr std::int64_t huge = 8'000'000;  // more bytes of weights than a pointer can address
 
     CHECK_THROWS_AS(static_cast<void>(device->make(
                         LinearShape{.batch = 1, .height = 1, .width = 1, .channels = huge, .units = huge})),
                     std::bad_alloc);
 }
 
-TEST_CASE("the tutorial's layers give the reference's output and gradients, on one thread and on two") {
+TEST_CASE("the layers of the tutorial's network match the reference's output and gradients on one and two threads") {
     for (const int threads : {1, 2}) {
         const auto device = make_cpu_device(threads);
         check(*device, ConvolutionShape{.batch = 8,
@@ -144,7 +144,7 @@ TEST_CASE("the tutorial's layers give the reference's output and gradients, on o
     }
 }
 
-TEST_CASE("convolutions of the tutorial's network run on neither gemm nor reference code" *
+TEST_CASE("the convolutions of the tutorial's network use neither gemm nor reference kernels" *
           doctest::skip(!has_avx2())) {
     const auto device = make_cpu_device(1);
     for (const std::int64_t batch : {8, 16})
@@ -168,7 +168,7 @@ TEST_CASE("convolutions of the tutorial's network run on neither gemm nor refere
             }
 }
 
-TEST_CASE("a strided 1 x 1 convolution's gradient is the reference's, on one thread and on two") {
+TEST_CASE("gradients of a strided 1 x 1 convolution match the reference on one and two threads") {
     for (const int threads : {1, 2}) {
         const auto device = make_cpu_device(threads);
         for (const std::int64_t stride : {2, 3}) {
@@ -186,13 +186,13 @@ TEST_CASE("a strided 1 x 1 convolution's gradient is the reference's, on one thr
                 const std::string implementation = device->make(shape)->implementation();
                 CAPTURE(implementation);
                 const std::string of_weights = implementation.substr(implementation.find(", ") + 2);
-                CHECK_FALSE(of_weights.starts_with("jit_1x1"));  // it writes beyond its scratch
+                CHECK_FALSE(of_weights.starts_with("jit_1x1"));  // oneDNN's jit_1x1 writes beyond its scratch memory
             }
         }
     }
 }
 
-TEST_CASE("what operations keep beside their buffers is counted") {
+TEST_CASE("saved_floats counts the memory that operations keep in addition to their input and output") {
     CHECK(saved_floats(BatchNormShape{.batch = 8, .pixels = 49, .channels = 10}) >= 4 * 10 + 2 * 2 * 10);
     CHECK(saved_floats(ConvolutionShape{.batch = 8, .height = 7, .width = 7}) == 0);
     const PoolingShape pooling{.kind = Pooling::max, .batch = 2, .height = 6, .width = 6, .channels = 3};

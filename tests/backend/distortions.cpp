@@ -1,5 +1,5 @@
-// Distorted images on every device: by a plain loop, by PyTorch's figures (tools/fixtures/pytorch_fixtures.py), and
-// angles by their distribution.
+// Tests of distorted images on every device: against a plain loop, against values from PyTorch
+// (tools/fixtures/pytorch_fixtures.py), and of the distribution of the angles.
 #include "finch/backend/device.hpp"
 
 #include "backend/make_device.hpp"
@@ -23,14 +23,14 @@ using test::make_device;
 
 namespace {
 
-TEST_CASE("load_batch: distorted images are moved, mirrored and cut, by the key and the place alone") {
+TEST_CASE("load_batch: moves, mirroring and cutout of an image depend only on the key and the index in the batch") {
     const auto device = make_device();
     constexpr std::int64_t height = 7, width = 9, channels = 2, count = 40;
     constexpr std::int64_t size = height * width * channels;
     const std::vector<std::int32_t> labels(count);
     std::vector<std::uint8_t> pixels(count * size);
     for (std::size_t i = 0; i < pixels.size(); ++i) {
-        pixels[i] = static_cast<std::uint8_t>(1 + i % size);  // none is black, each has a value of its own
+        pixels[i] = static_cast<std::uint8_t>(1 + i % size);  // not black, and unique in its image
     }
     const Distortions distortions{.shift = 2, .mirrors = 1, .cutout = 3, .height = height, .width = width};
     const auto load = [&](std::int64_t first, std::int64_t batch, std::array<std::uint32_t, 2> key) {
@@ -73,14 +73,15 @@ TEST_CASE("load_batch: distorted images are moved, mirrored and cut, by the key 
     }
     CHECK(mirrored > 8);
     CHECK(mirrored < 32);
-    CHECK(moves.size() > 12);  // of 25
+    CHECK(moves.size() > 12);  // of 25 possible moves
 
     const std::vector<float> last = load(30, 10, {3, 4});
     CHECK(std::equal(last.begin(), last.end(), all.begin() + 30 * size));
     CHECK(load(0, count, {3, 5}) != all);
 }
 
-/// The fixture's images, bytes or the same as floats, as a step of them is seen.
+/// Returns the fixture's images as load_batch() loads them with `distortions`. The images are stored as bytes or as
+/// floats with the same values.
 std::vector<float> loaded(const Distortions& distortions, bool as_floats) {
     constexpr std::int64_t batch = 16, size = 9 * 12 * 2;
     const auto device = make_device();
@@ -114,7 +115,7 @@ std::vector<float> loaded(const Distortions& distortions, bool as_floats) {
     return from_device(*device, out);
 }
 
-TEST_CASE("load_batch: images are mirrored, turned, moved and cut as PyTorch does it one after the other") {
+TEST_CASE("load_batch: mirroring, rotation, move and cutout give the same images as PyTorch's operations") {
     test::Fixture fixture("distortions.bin");
     for (const auto& [degrees, shift, mirrors, cutout] :
          {std::array{180, 0, 0, 0}, std::array{30, 0, 0, 0}, std::array{30, 2, 1, 3}}) {
@@ -136,7 +137,7 @@ TEST_CASE("load_batch: images are mirrored, turned, moved and cut as PyTorch doe
     }
 }
 
-TEST_CASE("without rotation nothing is turned, and what else is done to an image stays as it was") {
+TEST_CASE("a rotation of 0 turns no image, and enabling rotation does not change the other distortions") {
     const Distortions before{.shift = 2, .mirrors = 1, .cutout = 3, .height = 9, .width = 12};
     Distortions now = before;
     now.rotation = 0.5F;
@@ -151,14 +152,13 @@ TEST_CASE("without rotation nothing is turned, and what else is done to an image
     }
 }
 
-TEST_CASE("angles are uniform (Kolmogorov and Smirnov), and tell nothing of the moves") {
+TEST_CASE("angles are uniform (Kolmogorov-Smirnov test) and not correlated with the moves") {
     constexpr double most = 0.7;
     constexpr int count = 4000;
     const Distortions distortions{.shift = 3, .height = 9, .width = 12, .rotation = static_cast<float>(most)};
     std::vector<double> angles;
     double together = 0;
     for (int i = 0; i < count; ++i) {
-        // Twenty steps of 200 samples.
         const Distortion by = distortions.of({{static_cast<std::uint32_t>(i / 200), 9}}, i % 200);
         angles.push_back(std::atan2(static_cast<double>(by.sine), static_cast<double>(by.cosine)));
         together += angles.back() / most * by.down / 3;
@@ -173,10 +173,10 @@ TEST_CASE("angles are uniform (Kolmogorov and Smirnov), and tell nothing of the 
             std::max({distance, std::abs(uniform - double{1} * i / count), std::abs(uniform - (i + 1.0) / count)});
     }
 
-    CHECK(distance < 1.63 / std::sqrt(count));  // one of a hundred uniform samples is farther
+    CHECK(distance < 1.63 / std::sqrt(count));  // 1 % of uniform samples exceed this
     CHECK(angles.front() < -0.99 * most);
     CHECK(angles.back() > 0.99 * most);
-    CHECK(std::abs(together / count) < 0.03);  // its deviation is √(1/3 · 4/9 / 4000) = 0.006
+    CHECK(std::abs(together / count) < 0.03);  // the standard deviation is √(1/3 · 4/9 / 4000) = 0.006
 }
 
 }  // namespace

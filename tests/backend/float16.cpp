@@ -1,5 +1,5 @@
-// float16 as the tests have it (IEEE 754: to the nearest, ties to even); and the device of the tests that computes in
-// it, beside the float64 reference of rounded operands.
+// Tests of to_float16() (IEEE 754, round to nearest even) and of Float16Device, a test device that computes in float16.
+// The device is compared with a float64 reference of the rounded operands.
 #include "backend/trial.hpp"
 #include "support/float16_device.hpp"
 
@@ -13,7 +13,7 @@ using namespace finch::test;
 
 namespace {
 
-/// What the bits of a float16 say.
+/// Returns the value of a float16 with these bits.
 double number_of(std::uint32_t bits) {
     const double sign = (bits & 0x8000U) != 0 ? -1 : 1;
     const auto exponent = static_cast<int>(bits >> 10U & 31U);
@@ -72,8 +72,7 @@ void check_rounded(Shape shape, double scale) {
 
 }  // namespace
 
-TEST_CASE(
-    "to_float16: every number of float16 is itself, and what is between two goes to the nearer, or the even one") {
+TEST_CASE("to_float16: keeps float16 numbers, and rounds other numbers to the nearest float16, ties to even") {
     for (std::uint32_t bits = 0; bits < 0x7c00U; ++bits) {
         const auto number = static_cast<float>(number_of(bits));
         const auto next = static_cast<float>(bits == 0x7bffU ? 65536 : number_of(bits + 1));
@@ -90,7 +89,7 @@ TEST_CASE(
     CHECK(std::isnan(to_float16(std::nanf(""))));
 }
 
-TEST_CASE("the tests' device: operations in float16 are float32 sums of rounded products, of small gradients too") {
+TEST_CASE("Float16Device: operations are float32 sums of products of rounded factors, for small gradients too") {
     for (const double scale : {1.0, 1e-3, 1e-6}) {
         CAPTURE(scale);
         check_rounded(ConvolutionShape{.batch = 3,
@@ -109,7 +108,7 @@ TEST_CASE("the tests' device: operations in float16 are float32 sums of rounded 
     }
 }
 
-TEST_CASE("a processor has no float16") {
+TEST_CASE("the CPU device does not support float16") {
     const auto device = make_cpu_device(1);
 
     CHECK(!device->supports(Precision::float16));

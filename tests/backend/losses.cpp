@@ -19,14 +19,15 @@ using test::on_device;
 
 namespace {
 
-constexpr double loss_tolerance = 1e-6;  ///< of each tensor's largest entry
+constexpr double loss_tolerance = 1e-6;  ///< relative to each tensor's largest entry
 
 struct Result {
     LossSums sums;
     std::vector<float> grad;
 };
 
-/// One step's loss of `values`, of `batch` samples of `outputs` numbers, added to `before`.
+/// Computes the loss of one step and its gradient. `loss` reads `values`: the outputs of one sample per index. The sums
+/// are added to `before`.
 template <class Loss>
 Result result_of(const Images& images, const std::vector<std::int64_t>& indices, const Tensor& values,
                  const StepScalars& scalars, const Loss& loss, const LossSums& before = {}) {
@@ -42,7 +43,7 @@ Result result_of(const Images& images, const std::vector<std::int64_t>& indices,
     return {context->sums(), from_device(*device, grad)};
 }
 
-/// A loss by its definition, for a sample's values alone.
+/// Returns the gradient of `loss` at `values` (one sample) by central differences.
 template <class Loss>
 Tensor finite_differences(Tensor values, const Loss& loss) {
     constexpr double step = 1e-4;
@@ -57,7 +58,7 @@ Tensor finite_differences(Tensor values, const Loss& loss) {
     return gradient;
 }
 
-/// −Σ w_c · target_c · log softmax(logits)_c, as torch.nn.CrossEntropyLoss documents it.
+/// Returns −Σ w_c · target_c · log softmax(logits)_c, as torch.nn.CrossEntropyLoss documents it.
 double weighted_cross_entropy(const Tensor& logits, std::size_t label, const std::vector<float>& weights,
                               double smoothing) {
     double sum = 0;
@@ -74,21 +75,21 @@ double weighted_cross_entropy(const Tensor& logits, std::size_t label, const std
 
 }  // namespace
 
-TEST_CASE("class weights multiply each class's part of the cross-entropy, as PyTorch's") {
+TEST_CASE("class weights multiply each class's term of the cross-entropy, as in PyTorch") {
     const std::vector<std::uint8_t> pixels(2);
     const std::vector<std::int32_t> labels{2, 0};
     const Images images{.pixels = pixels, .labels = labels, .pixels_per_image = 1, .class_weights = {1, 2, 0.5F}};
     const auto loss = [](Device& device, StepContext& context, const float* logits, float* grad) {
         device.softmax_cross_entropy(context, logits, 3, grad);
     };
-    // torch.nn.CrossEntropyLoss(weight=[1, 2, 0.5], label_smoothing=S, reduction="sum") of these, in double.
+    // torch.nn.CrossEntropyLoss(weight=[1, 2, 0.5], label_smoothing=S, reduction="sum") gives these losses in double.
     CHECK(result_of(images, {0, 1}, {1, 2, 3, 0, 0, 1}, {.grad_scale = 1}, loss).sums.loss ==
           doctest::Approx(1.7552476961542414).epsilon(1e-9));
     CHECK(result_of(images, {0, 1}, {1, 2, 3, 0, 0, 1}, {.grad_scale = 1, .label_smoothing = 0.1F}, loss).sums.loss ==
           doctest::Approx(1.9249455056827343).epsilon(1e-8));
 }
 
-TEST_CASE("class weights: loss and gradient are those of the definition, for any number of classes") {
+TEST_CASE("class weights: loss and gradient follow the definition, for any number of classes") {
     RandomStream random(21, Purpose::test);
     for (const std::size_t classes : {2U, 5U, 40U}) {
         for (const float smoothing : {0.0F, 0.25F}) {
@@ -123,7 +124,7 @@ TEST_CASE("class weights: loss and gradient are those of the definition, for any
                     gradient.push_back(value / 2);
                 }
             }
-            gradient.resize(3 * classes);  // padding has none
+            gradient.resize(3 * classes);  // padding has no gradient
             CHECK(result.sums.loss == doctest::Approx(expected).epsilon(1e-6));
             CHECK(result.sums.samples == 2);
             CHECK(difference(result.grad, gradient) < loss_tolerance);
@@ -131,7 +132,7 @@ TEST_CASE("class weights: loss and gradient are those of the definition, for any
     }
 }
 
-TEST_CASE("regression_loss: the mean over a target's numbers, its gradient, and padding that counts nowhere") {
+TEST_CASE("regression_loss: the mean over a target's numbers, and its gradient; padding is ignored") {
     RandomStream random(22, Purpose::test);
     for (const std::size_t outputs : {1U, 3U, 50U}) {
         for (const Regression kind : {Regression::squared, Regression::absolute}) {
@@ -184,7 +185,7 @@ TEST_CASE("regression_loss: the mean over a target's numbers, its gradient, and 
     }
 }
 
-TEST_CASE("regression_loss: an absolute error of nothing has no gradient; one that is not a number shows") {
+TEST_CASE("regression_loss: an absolute error of 0 has gradient 0; a NaN prediction gives a NaN loss") {
     const std::vector<std::uint8_t> pixels(2);
     const std::vector<float> targets{1.5F, -2};
     const Images images{.pixels = pixels, .labels = {}, .targets = targets, .pixels_per_image = 1, .target_size = 1};
@@ -199,8 +200,8 @@ TEST_CASE("regression_loss: an absolute error of nothing has no gradient; one th
     CHECK(std::isnan(result_of(images, {0, 1}, {std::nan(""), 0}, {.grad_scale = 1}, absolute).sums.loss));
 }
 
-TEST_CASE("load_batch: pixels that are floats are normalised as they are, per channel, also where they are distorted") {
-    const std::vector<float> values{1, -2, 3e3F, 4, 0.5F, -6, 7, 8};  // 2 images of 1 x 2 pixels of 2 channels
+TEST_CASE("load_batch: float pixels are normalised per channel without scaling to [0, 1], mirrored or not") {
+    const std::vector<float> values{1, -2, 3e3F, 4, 0.5F, -6, 7, 8};  // 2 images of 1 x 2 pixels and 2 channels
     std::vector<std::uint8_t> bytes(values.size() * sizeof(float));
     std::memcpy(bytes.data(), values.data(), bytes.size());
     const std::vector<std::int32_t> labels{0, 0};

@@ -8,10 +8,10 @@
 
 namespace finch::test {
 
-/// The device that a test program is about: defined beside it, once for each backend.
+/// Creates the device that a test program tests. Each backend defines this function in a file of its own.
 [[nodiscard]] std::unique_ptr<backend::Device> make_device();
 
-/// A buffer with `values` on the device; and back.
+/// on_device() returns a new buffer of the device with `values`. from_device() returns the values of a buffer.
 template <class Values>
 backend::Buffer on_device(backend::Device& device, const Values& values) {
     backend::Buffer buffer = device.allocate(values.size());

@@ -52,7 +52,7 @@ TEST_CASE("convolution: every activation, batch and padding gives the reference'
             }
 }
 
-TEST_CASE("convolution: without a gradient of its input the parameters' gradients stay right") {
+TEST_CASE("convolution: the parameters' gradients are right if no input gradient is requested") {
     const auto device = make_device();
 
     check(*device, ConvolutionShape{.batch = 8,
@@ -107,7 +107,7 @@ TEST_CASE("linear: odd shapes and every activation give the reference's output a
             }
 }
 
-TEST_CASE("linear: without a gradient of its input the parameters' gradients stay right") {
+TEST_CASE("linear: the parameters' gradients are right if no input gradient is requested") {
     const auto device = make_device();
 
     check(*device, LinearShape{.batch = 3,
@@ -167,7 +167,7 @@ TEST_CASE("layer normalisation: pixels and channels give the reference's output 
         }
 }
 
-TEST_CASE("concatenation: rows side by side, and their gradients apart") {
+TEST_CASE("concatenation: each output row joins a row of both inputs; backward splits the gradient again") {
     const auto device = make_device();
     const ConcatenateShape shape{.rows = 6, .first = 3, .second = 5};
     const auto operation = device->make(shape);
@@ -209,7 +209,7 @@ TEST_CASE("activation: every kind gives the reference's output and gradient") {
         }
 }
 
-TEST_CASE("operations of one shape keep their own parameters and what forward left for backward") {
+TEST_CASE("operations of one shape have separate parameters and separate data saved from forward for backward") {
     const auto device = make_device();
     const ConvolutionShape convolution{.batch = 2,
                                        .height = 6,
@@ -256,7 +256,7 @@ TEST_CASE("pack: new parameters replace the old ones") {
     trial.check_backward();
 }
 
-TEST_CASE("convolution: kernels wider than a chunk of channels and many outputs give the reference's gradients") {
+TEST_CASE("convolution: many outputs, and more channels than one chunk holds, give the reference's gradients") {
     const auto device = make_device();
     for (const auto& [in, out] : {std::pair{11, 25}, {24, 10}, {17, 17}, {33, 5}, {10, 16}, {40, 13}})
         for (const std::int64_t kernel : {1, 3}) {
@@ -275,6 +275,6 @@ TEST_CASE("convolution: kernels wider than a chunk of channels and many outputs 
         }
 }
 
-TEST_CASE("convolution: gradients have the same bits each time") {
+TEST_CASE("convolution: repeated runs give gradients with the same bits") {
     check_same_gradients(*make_device());
 }

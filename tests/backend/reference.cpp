@@ -10,9 +10,9 @@ using reference::Tensor;
 
 namespace {
 
-constexpr double difference_tolerance = 1e-6;  ///< of the largest entry; central differences are good to 1e-9 here
+constexpr double difference_tolerance = 1e-6;  ///< relative to the largest entry; slopes() is exact to 1e-9
 
-/// The slopes of `f` at `place`, by central differences.
+/// Returns the slopes of `f` at `place` by central differences.
 template <class Function>
 Tensor slopes(Tensor place, Function f) {
     constexpr double step = 1e-5;
@@ -29,7 +29,7 @@ Tensor slopes(Tensor place, Function f) {
     return result;
 }
 
-/// The gradients of Σ r·y with random r are compared with its slopes.
+/// Compares reference::backward() with the slopes of Σ r·y. The factors r are random.
 template <class Shape>
 void check_gradients(const Shape& shape) {
     RandomStream random(11, Purpose::test);
@@ -56,7 +56,7 @@ void check_gradients(const Shape& shape) {
 
 }  // namespace
 
-TEST_CASE("reference: gradients of a convolution are its slopes") {
+TEST_CASE("reference: gradients of a convolution equal central differences") {
     for (const Activation activation : fused_activations()) {
         check_gradients(ConvolutionShape{.batch = 2,
                                          .height = 5,
@@ -79,7 +79,7 @@ TEST_CASE("reference: gradients of a convolution are its slopes") {
     }
 }
 
-TEST_CASE("reference: gradients of pooling are its slopes") {
+TEST_CASE("reference: gradients of pooling equal central differences") {
     for (const Pooling kind : {Pooling::max, Pooling::average}) {
         check_gradients(PoolingShape{.kind = kind, .batch = 2, .height = 6, .width = 5, .channels = 3});
         check_gradients(PoolingShape{
@@ -87,7 +87,7 @@ TEST_CASE("reference: gradients of pooling are its slopes") {
     }
 }
 
-TEST_CASE("reference: gradients of a linear layer and of activations are their slopes") {
+TEST_CASE("reference: gradients of a linear layer and of activations equal central differences") {
     for (const Activation activation : fused_activations()) {
         check_gradients(
             LinearShape{.batch = 3, .height = 2, .width = 3, .channels = 4, .units = 5, .activation = activation});
@@ -97,13 +97,13 @@ TEST_CASE("reference: gradients of a linear layer and of activations are their s
     }
 }
 
-TEST_CASE("reference: gradients of batch normalisation are its slopes") {
+TEST_CASE("reference: gradients of batch normalisation equal central differences") {
     for (const Activation activation : {Activation::none, Activation::tanh}) {
         check_gradients(BatchNormShape{.batch = 3, .pixels = 4, .channels = 5, .activation = activation});
     }
 }
 
-TEST_CASE("reference: the gradient of the cross-entropy is its slope") {
+TEST_CASE("reference: the gradient of the cross-entropy equals central differences") {
     RandomStream random(12, Purpose::test);
     const Tensor logits = normal_tensor(random, 12, 2);
     const std::vector<std::int32_t> labels{2, 0, 3};
@@ -116,20 +116,20 @@ TEST_CASE("reference: the gradient of the cross-entropy is its slope") {
                      })) < difference_tolerance);
 }
 
-TEST_CASE("reference: an even kernel's asymmetric padding lies behind, and windows are not mirrored") {
-    // x = (1, 2; 3, 4), weight = (1, 10; 100, 1000), one row and column of zeros behind.
+TEST_CASE("reference: an even kernel is padded at the bottom and right, and kernels are not mirrored") {
+    // x = (1, 2; 3, 4), weight = (1, 10; 100, 1000), one row and one column of zeros at the bottom and right.
     const ConvolutionShape shape{.height = 2, .width = 2, .kernel = 2, .padding_after = 1};
 
     CHECK(reference::forward(shape, {1, 2, 3, 4}, {1, 10, 100, 1000, 0.5}) == Tensor{4321.5, 402.5, 43.5, 4.5});
 }
 
-TEST_CASE("reference: a linear layer's columns run over channels first") {
-    // x (1 row, 2 columns, 2 channels) = channel 0: 1, 3; channel 1: 2, 4.
+TEST_CASE("reference: the columns of a linear layer's weight are in CHW order") {
+    // x has 1 row, 2 columns and 2 channels. Channel 0 is (1, 3) and channel 1 is (2, 4).
     CHECK(reference::forward(LinearShape{.width = 2, .channels = 2, .units = 1}, {1, 2, 3, 4}, {1, 10, 100, 1000, 0}) ==
           Tensor{4231});
 }
 
-TEST_CASE("reference: average pooling divides by the whole window, padding included") {
+TEST_CASE("reference: average pooling divides by the size of the whole window, including padding") {
     CHECK(reference::forward(PoolingShape{.kind = Pooling::average, .height = 2, .width = 2, .padding = 1},
                              {4, 8, 12, 16}, {}) == Tensor{1, 2, 3, 4});
 }

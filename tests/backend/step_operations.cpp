@@ -1,4 +1,4 @@
-// Operations with several inputs, with a mode, with statistics over the ranks, with random choices.
+// Tests of operations that have several inputs, a mode, statistics over the ranks, or random values.
 #include "backend/trial.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ using namespace finch::test;
 
 namespace {
 
-/// x, parameters and running statistics of a batch normalisation, and the step that it is done in.
+/// A batch normalisation with its x, parameters and running statistics, and a step to run it in.
 struct Norm {
     Norm(Device& on, const BatchNormShape& of, std::int64_t samples)
         : device(on),
@@ -39,7 +39,7 @@ struct Norm {
         const float* const inputs[] = {device_x.data()};
         operation->forward(step.pass(mode, group), inputs, device_y.data());
     }
-    /// What the reference says of the real rows, with zeros for padding.
+    /// real() removes the padding from `values`; padded() appends zeros for the padding.
     [[nodiscard]] Tensor real(Tensor values) const {
         values.resize(rows);
         return values;
@@ -51,7 +51,7 @@ struct Norm {
 
     Device& device;
     BatchNormShape shape;
-    std::size_t rows;  ///< floats of the samples that are no padding
+    std::size_t rows;  ///< floats of the samples that are not padding
     RandomStream random;
     TrialStep step;
     std::unique_ptr<Operation> operation;
@@ -59,7 +59,7 @@ struct Norm {
     Buffer device_x, device_y, device_parameters, buffers;
 };
 
-/// Pretends that another rank has summed up the same.
+/// A GroupSum of two ranks that have equal values: it doubles each sum.
 class Doubled : public GroupSum {
 public:
     explicit Doubled(Device& device) : device_(device) {}
@@ -86,7 +86,7 @@ const BatchNormShape shapes[] = {{.batch = 5, .pixels = 1, .channels = 7},
 
 }  // namespace
 
-TEST_CASE("batch_norm: output, running statistics and gradients are the reference's; padding is left out") {
+TEST_CASE("batch_norm: output, running statistics and gradients match the reference; padding is ignored") {
     const auto device = make_device();
     for (const BatchNormShape& shape : shapes)
         for (const std::int64_t samples : {shape.batch, shape.batch - 1}) {
@@ -118,7 +118,7 @@ TEST_CASE("batch_norm: output, running statistics and gradients are the referenc
         }
 }
 
-TEST_CASE("batch_norm: in validation the running statistics serve, and stay") {
+TEST_CASE("batch_norm: validation uses the running statistics and does not change them") {
     const auto device = make_device();
     for (const BatchNormShape& shape : shapes) {
         Norm norm(*device, shape, shape.batch);
@@ -131,12 +131,13 @@ TEST_CASE("batch_norm: in validation the running statistics serve, and stay") {
     }
 }
 
-TEST_CASE("batch_norm: the statistics are those of all ranks, in one sum each way") {
+TEST_CASE("batch_norm: the statistics are over the samples of all ranks, with one GroupSum call in forward") {
     const auto device = make_device();
     const BatchNormShape shape{.batch = 3, .pixels = 4, .channels = 5};
     Norm norm(*device, shape, 3);
     Doubled group(*device);
-    // Twice the same batch: the same mean and variance, but for what running variances divide by.
+    // Two ranks with this batch equal one rank with the batch twice: the mean and the variance stay the same. Only the
+    // divisor of the running variance (n − 1) differs.
     Tensor both = norm.x;
     both.insert(both.end(), norm.x.begin(), norm.x.end());
     Tensor running = norm.running;
@@ -150,7 +151,7 @@ TEST_CASE("batch_norm: the statistics are those of all ranks, in one sum each wa
     CHECK(group.counts == std::vector<std::size_t>{norm.operation->forward_sums()});
 }
 
-TEST_CASE("add: the sum with its activation, and its gradient to each input that wants one") {
+TEST_CASE("add: the output is the activated sum; backward writes a gradient for each input that needs it") {
     const auto device = make_device();
     RandomStream random(22, Purpose::test);
     for (const Activation activation : {Activation::none, Activation::relu, Activation::tanh})
@@ -190,7 +191,7 @@ TEST_CASE("add: the sum with its activation, and its gradient to each input that
         }
 }
 
-TEST_CASE("accumulate adds") {
+TEST_CASE("accumulate: adds one buffer to another") {
     const auto device = make_device();
     const Buffer from = on_device(*device, std::vector<float>{1, 2, 3});
     const Buffer to = on_device(*device, std::vector<float>{10, 20, 30});
@@ -202,7 +203,7 @@ TEST_CASE("accumulate adds") {
 
 namespace {
 
-/// What dropout makes of ones: (samples, features).
+/// Returns the output of a dropout of ones, (samples, features).
 std::vector<float> dropped(Device& device, const DropoutShape& shape, const StepScalars& scalars,
                            Mode mode = Mode::training) {
     TrialStep step(device, shape.batch, shape.batch, scalars);
@@ -213,7 +214,7 @@ std::vector<float> dropped(Device& device, const DropoutShape& shape, const Step
     operation->forward(step.pass(mode), inputs, y.data());
     const std::vector<float> forward = from_device(device, y);
     if (mode == Mode::training) {
-        // The same values go from a gradient of ones.
+        // The gradient of ones must have the same mask and scale.
         const Buffer grad_y = on_device(device, std::vector<float>(input_size(shape), 1));
         const Buffer grad_x = on_device(device, std::vector<float>(input_size(shape), 77));
         float* const grads[] = {grad_x.data()};
@@ -225,7 +226,7 @@ std::vector<float> dropped(Device& device, const DropoutShape& shape, const Step
 
 }  // namespace
 
-TEST_CASE("dropout: values go with the rate's probability, the others are scaled, and gradients alike") {
+TEST_CASE("dropout: values become 0 with probability `rate`, others are scaled; the gradient has the same mask") {
     const auto device = make_device();
     for (const double rate : {0.0, 0.25, 0.9}) {
         const DropoutShape shape{.batch = 8, .features = 2503, .rate = rate};
@@ -241,7 +242,7 @@ TEST_CASE("dropout: values go with the rate's probability, the others are scaled
     }
 }
 
-TEST_CASE("dropout: a function of key, place in the worker's batch, layer and index, not of how a batch is shared") {
+TEST_CASE("dropout: the mask depends on key, sample, layer and feature, not on the ranks' shares of the batch") {
     const auto device = make_device();
     const DropoutShape shape{.batch = 6, .features = 37, .rate = 0.5, .layer = 1};
     const std::vector<float> whole = dropped(*device, shape, {.random_key = {3, 4}});

@@ -17,9 +17,9 @@ using test::on_device;
 
 namespace {
 
-constexpr double step_tolerance = 1e-5;  ///< of each tensor's largest entry
+constexpr double step_tolerance = 1e-5;  ///< relative to each tensor's largest entry
 
-/// Images of one pixel each, of as many classes as there are labels: what a loss needs.
+/// One-pixel images with the labels `of`: the input that a loss needs.
 struct Labels {
     std::vector<std::uint8_t> pixels;
     std::vector<std::int32_t> labels;
@@ -28,16 +28,16 @@ struct Labels {
     [[nodiscard]] Images images() const { return {.pixels = pixels, .labels = labels, .pixels_per_image = 1}; }
 };
 
-/// Twelve steps from the same start, each with a new gradient.
+/// Compares twelve steps of an optimizer with the reference. Each step has a new gradient.
 template <class Rule>
 void check_steps(const Rule& rule, double rate) {
-    constexpr std::size_t count = 37;  // no multiple of a vector's width
+    constexpr std::size_t count = 37;  // not a multiple of a vector's width
     RandomStream random(14, Purpose::test);
     const auto device = make_device();
     const Labels labels({0});
     const auto context = device->make_step_context(labels.images(), 1);
-    // Small, so that float holds what a step of Adadelta's first size (1e-3) adds to it to better than the
-    // step_tolerance.
+    // The check reads the change of each value in float. The values are small, so that their rounding error is below
+    // step_tolerance, even for Adadelta's first change of about 1e-3.
     const Tensor start = normal_tensor(random, count, 0.05);
     std::vector<reference::OptimizedParameter> expected(count);
     const Buffer parameters = on_device(*device, start);
@@ -69,7 +69,7 @@ void check_steps(const Rule& rule, double rate) {
     }
 }
 
-/// One step's loss over `classes` with the labels of `indices` (−1: padding), added to `before`.
+/// The loss of one step over `classes`, added to `before`, and its gradient. Index −1 in `indices` is padding.
 struct Loss {
     LossSums sums;
     std::vector<float> grad;
@@ -91,25 +91,25 @@ Loss loss_of(const std::vector<float>& logits, std::int64_t classes, const Label
 
 }  // namespace
 
-TEST_CASE("sgd: plain, momentum, Nesterov and decay follow PyTorch's definition") {
+TEST_CASE("sgd: plain, momentum, Nesterov and weight decay follow PyTorch's definition") {
     check_steps(Sgd{}, 0.1);
     check_steps(Sgd{.weight_decay = 0.01}, 0.1);
     check_steps(Sgd{.momentum = 0.9, .weight_decay = 0.01}, 0.1);
     check_steps(Sgd{.momentum = 0.9, .weight_decay = 0.01, .nesterov = true}, 0.1);
 }
 
-TEST_CASE("adam and adamw: with and without decay they follow PyTorch's definition") {
+TEST_CASE("adam and adamw: follow PyTorch's definition with and without weight decay") {
     check_steps(Adam{}, 0.1);
     check_steps(Adam{.weight_decay = 0.1}, 0.1);
     check_steps(AdamW{.weight_decay = 0.1}, 0.1);
 }
 
-TEST_CASE("adadelta: with and without decay it follows PyTorch's definition") {
+TEST_CASE("adadelta: follows PyTorch's definition with and without weight decay") {
     check_steps(Adadelta{}, 1);
     check_steps(Adadelta{.rho = 0.8, .weight_decay = 0.1}, 10);
 }
 
-TEST_CASE("softmax_cross_entropy: padding counts nowhere, the others as the reference says") {
+TEST_CASE("softmax_cross_entropy: padding is ignored; loss and gradient of the other rows match the reference") {
     RandomStream random(15, Purpose::test);
     const Tensor logits = normal_tensor(random, 4 * 5, 3);
     const std::vector<std::int32_t> labels{4, 0, 2, 0};
@@ -127,7 +127,7 @@ TEST_CASE("softmax_cross_entropy: padding counts nowhere, the others as the refe
     CHECK(loss.sums.samples == 13);
 }
 
-TEST_CASE("softmax_cross_entropy: with smoothed labels loss and gradient are the reference's") {
+TEST_CASE("softmax_cross_entropy: loss and gradient with label smoothing match the reference") {
     RandomStream random(16, Purpose::test);
     for (const std::int64_t classes : {2, 5, 40}) {
         CAPTURE(classes);
@@ -146,7 +146,7 @@ TEST_CASE("softmax_cross_entropy: with smoothed labels loss and gradient are the
     }
 }
 
-TEST_CASE("clip_norm: larger gradients are scaled down to the norm, others keep their bits") {
+TEST_CASE("clip_norm: gradients above the norm are scaled down to it; smaller gradients keep their bits") {
     const auto device = make_device();
     const Buffer scratch = device->allocate(Device::clip_scratch);
     RandomStream random(17, Purpose::test);
@@ -174,7 +174,7 @@ TEST_CASE("clip_norm: larger gradients are scaled down to the norm, others keep 
     CHECK(std::isnan(from_device(*device, broken)[0]));
 }
 
-TEST_CASE("average: the step's share of the values is taken up; a share of 1 copies them, one of 0 changes nothing") {
+TEST_CASE("average: moves the averages to the values by the step's share; share 1 copies, share 0 changes nothing") {
     const auto device = make_device();
     const Labels labels({0});
     const auto context = device->make_step_context(labels.images(), 1);
@@ -202,7 +202,7 @@ TEST_CASE("average: the step's share of the values is taken up; a share of 1 cop
     }
 }
 
-TEST_CASE("optimizer_step: without decay it is the rule without weight_decay") {
+TEST_CASE("optimizer_step: with decay off it equals the optimizer without weight_decay") {
     const auto device = make_device();
     const auto moved = [&device]<class Rule>(const Rule& rule, bool decays) {
         const std::vector<std::int32_t> labels{0};
@@ -223,7 +223,7 @@ TEST_CASE("optimizer_step: without decay it is the rule without weight_decay") {
     CHECK(moved(Adadelta{.weight_decay = 0.1}, false) == moved(Adadelta{}, true));
 }
 
-TEST_CASE("softmax_cross_entropy: a row is correct where its label has the largest logit; no gradient is needed") {
+TEST_CASE("softmax_cross_entropy: a row is correct if its label has the largest logit; the gradient may be null") {
     const auto device = make_device();
     const Labels labels({1, 2});
     const auto context = device->make_step_context(labels.images(), 3);
@@ -245,13 +245,13 @@ TEST_CASE("softmax_cross_entropy: logits of a thousand do not overflow") {
     CHECK(difference(loss.grad, {1, -1, 0, 0}) < step_tolerance);
 }
 
-TEST_CASE("softmax_cross_entropy: a logit that is not a number gives such a loss") {
+TEST_CASE("softmax_cross_entropy: a NaN logit gives a NaN loss") {
     const Loss loss = loss_of({std::nanf(""), 1}, 2, Labels({1}), {0}, 1);
 
     CHECK(std::isnan(loss.sums.loss));
 }
 
-TEST_CASE("a context goes from step to step: each takes its own images, labels and scale") {
+TEST_CASE("step context: each step uses its own images, labels and scale") {
     const auto device = make_device();
     const Labels labels({0, 1, 2});
     const auto context = device->make_step_context(labels.images(), 1);
@@ -273,7 +273,7 @@ TEST_CASE("a context goes from step to step: each takes its own images, labels a
 
 TEST_CASE("load_batch: pixels are scaled per channel, and an index of -1 gives zeros") {
     const auto device = make_device();
-    // Two images of two pixels with three channels.
+    // Two images of two pixels and three channels.
     const std::vector<std::uint8_t> pixels{0, 51, 102, 153, 204, 255, 255, 0, 51, 102, 153, 204};
     const std::vector<std::int32_t> labels{0, 0};
     const auto context = device->make_step_context({.pixels = pixels,
@@ -292,7 +292,7 @@ TEST_CASE("load_batch: pixels are scaled per channel, and an index of -1 gives z
           1e-6);
 }
 
-TEST_CASE("load_batch: one channel has one mean and deviation for all pixels") {
+TEST_CASE("load_batch: a single channel has the same mean and deviation for all pixels") {
     const auto device = make_device();
     const std::vector<std::uint8_t> pixels{0, 51, 255};
     const std::vector<std::int32_t> labels{0};
@@ -307,7 +307,7 @@ TEST_CASE("load_batch: one channel has one mean and deviation for all pixels") {
     CHECK(difference(from_device(*device, out), {-0.5, 0, 2}) < 1e-6);
 }
 
-TEST_CASE("a captured step is done as often as it is asked to") {
+TEST_CASE("capture: run(n) executes a captured step n times") {
     const auto device = make_device();
     const Labels labels({0});
     const auto context = device->make_step_context(labels.images(), 1);

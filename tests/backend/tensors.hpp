@@ -12,7 +12,7 @@
 
 namespace finch {
 
-/// Those that `takes` says.
+/// Returns the activations for which `takes` returns true.
 template <class Takes>
 std::vector<backend::Activation> activations_that(Takes takes) {
     std::vector<backend::Activation> found;
@@ -26,12 +26,12 @@ std::vector<backend::Activation> activations_that(Takes takes) {
 inline std::vector<backend::Activation> all_activations() {
     return activations_that([](auto) { return true; });
 }
-/// Those that other operations take behind them.
+/// Returns the activations that can be fused into another operation.
 inline std::vector<backend::Activation> fused_activations() {
     return activations_that([](auto one) { return !needs_its_input(one); });
 }
 
-/// Normal numbers that float holds exactly, so that both sides of a comparison start from the same values.
+/// Returns normal numbers that float represents exactly: both sides of a comparison start from the same values.
 inline reference::Tensor normal_tensor(RandomStream& random, std::size_t size, double scale = 1) {
     reference::Tensor result(size);
     for (double& value : result) {
@@ -40,7 +40,7 @@ inline reference::Tensor normal_tensor(RandomStream& random, std::size_t size, d
     return result;
 }
 
-/// The nearest number of 7 bits of mantissa, the even one of two equally near: by the bits of a float.
+/// Rounds to the nearest bfloat16 (7 bits of mantissa, ties to even), by integer arithmetic on the bits of the float.
 inline float to_bfloat16(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t half = 0x7fffU + (bits >> 16 & 1U);
@@ -96,7 +96,8 @@ inline std::size_t parameter_count(const backend::ActivationShape&) {
     return 0;
 }
 
-/// The largest difference over the largest entry of `expected`; infinite where sizes differ or a value is not finite.
+/// Returns the largest difference divided by the largest entry of `expected`. Returns infinity if the sizes differ or a
+/// value is not finite.
 template <class Values>
 double difference(const Values& actual, const reference::Tensor& expected) {
     double top = 0;

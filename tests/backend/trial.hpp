@@ -13,15 +13,15 @@
 #include <span>
 #include <vector>
 
-// An operation on a device beside the float64 reference.
+// Compares an operation on a device with the float64 reference.
 namespace finch::test {
 
 using namespace backend;
 using reference::Tensor;
 
-inline constexpr double tolerance = 1e-5;  ///< of each tensor's largest entry
+inline constexpr double tolerance = 1e-5;  ///< relative to each tensor's largest entry
 
-/// A step of one pixel and one class that has begun: `samples` real ones, padding up to `batch`.
+/// A started step over images of one pixel and one class: `samples` real samples, padded to `batch`.
 class TrialStep {
 public:
     explicit TrialStep(Device& device, std::int64_t batch = 1, std::int64_t samples = 1, StepScalars scalars = {})
@@ -43,7 +43,7 @@ private:
     std::unique_ptr<StepContext> context_;
 };
 
-/// Of an operation with one input, and nothing that differs between steps.
+/// Runs an operation that has one input and no state that differs between steps.
 inline void forward(Device& device, Operation& operation, const Buffer& x, const Buffer& y) {
     TrialStep step(device);
     const float* const inputs[] = {x.data()};
@@ -64,8 +64,8 @@ inline bool needs_input_grad(const auto& shape) {
     return true;
 }
 
-/// An operation with its tensors on the device and the same values in double. Outputs start as 77, so that adding to
-/// what was there is seen.
+/// An operation, its tensors on the device, and the same values in double. Outputs are initialised with 77, to detect
+/// an operation that adds to its output instead of overwriting it.
 template <class Shape>
 struct Trial {
     Trial(Device& on, const Shape& of, std::uint64_t id)
@@ -84,7 +84,8 @@ struct Trial {
         CHECK(difference(from_device(device, device_y), expected) < tolerance);
     }
 
-    /// The oracle's derivative is taken at the device's own y: a relu that rounding flips is no fault of backward.
+    /// Checks backward(). The reference computes the derivative at the device's own y: a relu that flips by rounding in
+    /// forward is not an error of backward.
     void check_backward() {
         const std::vector<float> outputs = from_device(device, device_y);
         const Tensor y(outputs.begin(), outputs.end());
@@ -136,7 +137,7 @@ void check(Device& device, const Shape& shape) {
     trial.check_backward();
 }
 
-/// A convolution's gradients, again and again.
+/// Checks that repeated runs of a convolution's backward() give the same bits.
 inline void check_same_gradients(Device& device) {
     const ConvolutionShape shape{.batch = 7,
                                  .height = 12,

@@ -11,7 +11,7 @@
 using namespace finch;
 using namespace finch::test;
 
-// Convolutions of 3 x 3 with a stride of 1 of the sizes for which the CPU backend has its own kernels.
+// Tests of 3 x 3 convolutions with a stride of 1, at sizes for which the CPU backend has its own kernels.
 namespace {
 
 bool has_avx512() {
@@ -66,7 +66,7 @@ TEST_CASE("3 x 3: odd and even sizes and every padding give the reference's outp
             }
 }
 
-TEST_CASE("3 x 3: small images of many channels, which share their tiles, give the reference's output and gradients") {
+TEST_CASE("3 x 3: small images with many channels (images share tiles) give the reference's output and gradients") {
     const auto device = make_device();
     for (const std::int64_t batch : {1, 2, 3, 5})
         for (const auto& [side, in, out] :
@@ -78,7 +78,7 @@ TEST_CASE("3 x 3: small images of many channels, which share their tiles, give t
         }
 }
 
-TEST_CASE("3 x 3: every activation, on one thread and on three, has the same bits each time") {
+TEST_CASE("3 x 3: repeated runs give the same bits for every activation; outputs do not depend on the threads") {
     for (const Activation activation : fused_activations()) {
         CAPTURE(static_cast<int>(activation));
         ConvolutionShape shape = shape_of(7, 7, 31, 10, 10);
@@ -103,7 +103,8 @@ TEST_CASE("3 x 3: every activation, on one thread and on three, has the same bit
         CHECK(outputs[1] == outputs[2]);
         CHECK(gradients[1] == gradients[2]);
         if (has_avx512()) {
-            // Sums over samples, which follow the threads, are another matter.
+            // The parameters' gradients may differ between 1 and 3 threads: the order of the sums over samples depends
+            // on the number of threads.
             const auto size = static_cast<std::ptrdiff_t>(7 * 7 * 31 * 10);
             CHECK(outputs[0] == outputs[1]);
             CHECK(std::vector(gradients[0].begin(), gradients[0].begin() + size) ==
@@ -112,7 +113,7 @@ TEST_CASE("3 x 3: every activation, on one thread and on three, has the same bit
     }
 }
 
-TEST_CASE("3 x 3: NaN propagates through relu, and not from one sample to another" * doctest::skip(!has_avx512())) {
+TEST_CASE("3 x 3: NaN propagates through relu, but not from one sample to another" * doctest::skip(!has_avx512())) {
     const auto device = make_cpu_device(1);
     const ConvolutionShape shape = shape_of(3, 8, 8, 64, 64);
     Trial trial(*device, shape, 4);

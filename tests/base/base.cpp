@@ -11,7 +11,7 @@
 
 namespace finch {
 
-TEST_CASE("philox gives the published known answers (Random123, kat_vectors, philox4x32-10)") {
+TEST_CASE("philox gives the known answers of Random123 (kat_vectors, philox4x32-10)") {
     using Counter = PhiloxCounter;
 
     CHECK(philox({{0, 0, 0, 0}}, {{0, 0}}) == Counter{{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}});
@@ -21,7 +21,7 @@ TEST_CASE("philox gives the published known answers (Random123, kat_vectors, phi
           Counter{{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}});
 }
 
-TEST_CASE("random streams: equal from equal names, different from any other") {
+TEST_CASE("random streams with equal arguments are equal, and others differ") {
     const auto first = [](RandomStream stream) { return stream.uniform(); };
 
     CHECK(first({1, Purpose::breeding, 7}) == first({1, Purpose::breeding, 7}));
@@ -31,7 +31,7 @@ TEST_CASE("random streams: equal from equal names, different from any other") {
     CHECK(first({1, Purpose::breeding, 7, 0}) != first({1, Purpose::breeding, 7, 1}));
 }
 
-TEST_CASE("uniform and normal numbers have their mean and variance") {
+TEST_CASE("uniform and normal numbers have the correct mean and variance") {
     RandomStream random(3, Purpose::test);
     const int count = 200000;
     double sum = 0;
@@ -52,7 +52,7 @@ TEST_CASE("uniform and normal numbers have their mean and variance") {
     CHECK(normal_squares / count == doctest::Approx(1.0).epsilon(0.02));
 }
 
-TEST_CASE("below is uniform and stays below") {
+TEST_CASE("below(n) is uniform and less than n") {
     RandomStream random(4, Purpose::test);
     std::vector<int> seen(7);
 
@@ -65,7 +65,7 @@ TEST_CASE("below is uniform and stays below") {
     }
 }
 
-TEST_CASE("a permutation holds each number once") {
+TEST_CASE("a permutation contains each number once") {
     RandomStream random(5, Purpose::test);
     std::vector<int> seen(1000);
 
@@ -92,7 +92,7 @@ TEST_CASE("CRC-32C gives the check values of RFC 3720") {
     CHECK(crc32c(bytes.subspan(13), crc32c(bytes.first(13))) == 0x46DD794E);
 }
 
-TEST_CASE("the instruction for CRC-32C gives what the tables do, whatever the length and the place in memory") {
+TEST_CASE("the CRC-32C instruction gives the results of the tables for all lengths and alignments") {
     RandomStream random(1, Purpose::test);
     std::vector<std::byte> bytes(300);
     for (std::byte& one : bytes) {
@@ -107,7 +107,7 @@ TEST_CASE("the instruction for CRC-32C gives what the tables do, whatever the le
     }
 }
 
-TEST_CASE("bytes written are read back, and a short read is an error") {
+TEST_CASE("bytes: written values are read back, and a read after the end throws FileError") {
     Bytes bytes;
     ByteWriter writer(bytes);
     writer.put(42.5);
@@ -131,7 +131,7 @@ TEST_CASE("edit distance counts inserted, removed, replaced and swapped letters"
     CHECK(edit_distance("", "abc") == 3);
 }
 
-TEST_CASE("the nearest word is found, and none where none is near") {
+TEST_CASE("nearest_word finds the most similar word, and nothing if no word is similar") {
     const std::vector<std::string> known{"epochs", "batch_size", "optimizer"};
 
     CHECK(nearest_word("epoch", known) == "epochs");
@@ -139,7 +139,7 @@ TEST_CASE("the nearest word is found, and none where none is near") {
     CHECK_FALSE(nearest_word("zebra_crossing", known).has_value());
 }
 
-TEST_CASE("one of a thing is singular, as in a count of a whole") {
+TEST_CASE("counted uses the singular for one, and counted_of for a total of one") {
     CHECK(counted(0, "rank") == "0 ranks");
     CHECK(counted(1, "rank") == "1 rank");
     CHECK(counted(2, "rank") == "2 ranks");
@@ -148,7 +148,7 @@ TEST_CASE("one of a thing is singular, as in a count of a whole") {
     CHECK(counted_of(1, -1, "evaluation") == "1 evaluation");
 }
 
-TEST_CASE("durations read as a person says them") {
+TEST_CASE("duration_text uses the units s, min and h") {
     CHECK(duration_text(0.31) == "0.3 s");
     CHECK(duration_text(42) == "42 s");
     CHECK(duration_text(185) == "3 min 05 s");

@@ -88,7 +88,7 @@ Outer read(const Bytes& bytes, std::uint16_t version) {
     return outer;
 }
 
-TEST_CASE("a list with a member too few, one twice or a name twice is no list of every member") {
+TEST_CASE("lists_every_member is false if a member is missing or a member or name occurs twice") {
     CHECK(lists_every_member<Outer>);
     CHECK(lists_every_member<Inner>);
     CHECK(!lists_every_member<Short>);
@@ -97,7 +97,7 @@ TEST_CASE("a list with a member too few, one twice or a name twice is no list of
     CHECK(member_count<Outer>() == 8);
 }
 
-TEST_CASE("bytes: every member comes back, struct by struct without gaps") {
+TEST_CASE("bytes: all members round-trip, and the bytes have no padding") {
     Bytes bytes;
     ByteWriter writer(bytes);
 
@@ -107,7 +107,7 @@ TEST_CASE("bytes: every member comes back, struct by struct without gaps") {
     CHECK(read(bytes, 2) == some());
 }
 
-TEST_CASE("bytes of an older version: what it did not have stays as it is") {
+TEST_CASE("bytes of an older version: members that this version lacked keep their values") {
     Bytes bytes;
     ByteWriter writer(bytes);
     for_each_field<Outer>([&](const auto& field) {
@@ -122,7 +122,7 @@ TEST_CASE("bytes of an older version: what it did not have stays as it is") {
     CHECK(old.note == "apart");
 }
 
-TEST_CASE("bytes: a word that there is not, and bytes that end too early, are refused") {
+TEST_CASE("bytes: an unknown enumerator and truncated bytes throw FileError") {
     Bytes bytes;
     ByteWriter writer(bytes);
     put_value(writer, some());
@@ -134,7 +134,7 @@ TEST_CASE("bytes: a word that there is not, and bytes that end too early, are re
     CHECK_THROWS_AS(static_cast<void>(read(torn, 2)), FileError);
 }
 
-TEST_CASE("a box has the bytes and columns of what it holds, and holds nothing where that is as it was made") {
+TEST_CASE("a Boxed is stored like its value, and holds no object if the value is the default") {
     WithBox plain{1, {}};
     WithBox changed{2, Inner{3, -0.0}};
     Bytes bytes;
@@ -169,7 +169,7 @@ TEST_CASE("a box has the bytes and columns of what it holds, and holds nothing w
     CHECK(copy.inner->a == 3);
 }
 
-TEST_CASE("columns: of structs within and of several, none of lists and of what stands apart") {
+TEST_CASE("columns: nested structs and arrays have columns, lists and separate tables have none") {
     std::vector<std::string> names;
     std::vector<std::uint16_t> versions;
     std::vector<std::string> long_ones;

@@ -14,7 +14,7 @@ using testing::TemporaryFolder;
 
 namespace {
 
-/// Fails `times` times with `code`, then returns 7. Counts its calls.
+/// A function that fails `times` times with errno `code` and then returns 7. It counts its calls.
 struct Failing {
     int code;
     int times;
@@ -27,7 +27,7 @@ struct Failing {
 
 }  // namespace
 
-TEST_CASE("retry: what passes by itself is tried again, a bounded number of times; anything else is not") {
+TEST_CASE("retry repeats calls with temporary errors a bounded number of times, and calls with other errors never") {
     Failing interrupted{EINTR, 2};
     Failing stale{ESTALE, 3};
     Failing lasting{ESTALE, 1000};
@@ -45,7 +45,7 @@ TEST_CASE("retry: what passes by itself is tried again, a bounded number of time
     CHECK(full.calls == 1);
 }
 
-TEST_CASE("a new file takes the place of a link, and what the link leads to is left alone") {
+TEST_CASE("make_file replaces a symbolic link, and the link's target is not changed") {
     const TemporaryFolder folder;
     testing::put_contents(folder / "precious", "do not empty me");
     std::filesystem::create_symlink(folder / "precious", folder / "new");
@@ -58,7 +58,7 @@ TEST_CASE("a new file takes the place of a link, and what the link leads to is l
     CHECK(testing::contents(folder / "new") == "x");
 }
 
-TEST_CASE("a copy becomes the predecessor in one step; where it cannot be made, what was there stays") {
+TEST_CASE("copy_to_previous replaces the predecessor atomically, and keeps the old one on failure") {
     const TemporaryFolder folder;
     const auto file = folder / "file";
     const auto previous = folder / "file.previous";
@@ -76,7 +76,7 @@ TEST_CASE("a copy becomes the predecessor in one step; where it cannot be made, 
     CHECK_FALSE(std::filesystem::exists(unfinished_name(previous)));
 }
 
-TEST_CASE("what is no file is not opened, and said so, without waiting for anybody") {
+TEST_CASE("open_regular refuses FIFOs, folders, devices and links with a reason, without blocking") {
     const TemporaryFolder folder;
     REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
     testing::put_contents(folder / "file", "x");
@@ -94,7 +94,7 @@ TEST_CASE("what is no file is not opened, and said so, without waiting for anybo
     CHECK(open_regular(folder / "link", O_RDONLY, problem));
 }
 
-TEST_CASE("a folder that is not there has nothing in it; one that cannot be read is told") {
+TEST_CASE("a missing folder is empty; is_there throws StorageError if a folder cannot be read") {
     const TemporaryFolder folder;
 
     CHECK(list_folder(folder / "none").empty());

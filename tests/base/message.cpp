@@ -45,13 +45,13 @@ constexpr auto fields_of(const Listed*) {
 
 }  // namespace
 
-TEST_CASE("a message of recorded structs has their fields, of every version") {
+TEST_CASE("round trip: a list of structs with fields_of(), including fields of later versions") {
     const std::vector<Listed> two{{.a = "one", .k = 2, .l = {3, 4}}, {.a = "five"}};
 
     CHECK(from_message<std::vector<Listed>>(to_message(two)) == two);
 }
 
-TEST_CASE("a message gives back what it was made of: texts, lists, maps and structs within structs") {
+TEST_CASE("round trip: texts, lists, maps and nested structs") {
     const Whole outer{.number = -7,
                       .parts = {{"a", {true, false, true}, 0.5}, {"", {}, 2}},
                       .words = {{"x", "y"}, {"", "z"}},
@@ -65,7 +65,7 @@ TEST_CASE("a message gives back what it was made of: texts, lists, maps and stru
     CHECK(from_message<OfTen>(to_message(ten)) == ten);
 }
 
-TEST_CASE("a message that ends too early is refused wherever it is cut") {
+TEST_CASE("a message that is truncated at any byte throws FileError") {
     const std::string whole = to_message(Part{"a name", {true, true}, 1});
     for (std::size_t size = 0; size < whole.size(); ++size) {
         CHECK_THROWS_AS(static_cast<void>(from_message<Part>(whole.substr(0, size))), FileError);

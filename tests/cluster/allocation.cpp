@@ -8,7 +8,7 @@ namespace finch::cluster {
 
 using Names = std::vector<std::string>;
 
-TEST_CASE("host lists expand as scontrol show hostnames does") {
+TEST_CASE("expand_host_list: expands host lists like `scontrol show hostnames`") {
     CHECK(expand_host_list("n1") == Names{"n1"});
     CHECK(expand_host_list("n[1-3,07],gpu4") == Names{"n1", "n2", "n3", "n07", "gpu4"});
     CHECK(expand_host_list("rack[08-10]-a") == Names{"rack08-a", "rack09-a", "rack10-a"});
@@ -18,7 +18,7 @@ TEST_CASE("host lists expand as scontrol show hostnames does") {
     }
 }
 
-TEST_CASE("numbers of hosts may have more digits than integers hold, and a name several brackets") {
+TEST_CASE("expand_host_list: accepts very long numbers and several brackets in one name") {
     CHECK(expand_host_list("ip-[010001002003-010001002004]") == Names{"ip-010001002003", "ip-010001002004"});
     CHECK(expand_host_list("n[99999999999999999998-100000000000000000000]") ==
           Names{"n99999999999999999998", "n99999999999999999999", "n100000000000000000000"});
@@ -28,14 +28,14 @@ TEST_CASE("numbers of hosts may have more digits than integers hold, and a name 
     CHECK_THROWS_AS(expand_host_list("n[20231201002-20231201001]"), ConfigError);
 }
 
-TEST_CASE("task counts expand") {
+TEST_CASE("expand_counts: expands Slurm's compressed task counts") {
     CHECK(expand_counts("2(x3),1") == std::vector<int>{2, 2, 2, 1});
     CHECK(expand_counts("4") == std::vector<int>{4});
     CHECK_THROWS_AS(expand_counts("2(x"), ConfigError);
     CHECK_THROWS_AS(expand_counts("many"), ConfigError);
 }
 
-TEST_CASE("lists that stand for more than a cluster can have are refused before they are expanded") {
+TEST_CASE("expand_host_list and expand_counts: refuse lists that are too large, before they expand them") {
     const auto nodes = [](const std::string& list) { return expand_host_list(list); };
 
     CHECK(nodes("n[000001-262144]").size() == most_nodes);
@@ -72,14 +72,14 @@ TEST_CASE("lists that stand for more than a cluster can have are refused before 
     CHECK_THROWS_AS(expand_counts("0"), ConfigError);
 }
 
-TEST_CASE("an allocation's ranks lie block by block") {
+TEST_CASE("ranks_of_allocation: ranks are assigned to nodes in blocks") {
     const Environment inside({{"SLURM_JOB_NODELIST", "n[1-2]"}, {"SLURM_TASKS_PER_NODE", "2,1"}});
 
     CHECK(ranks_of_allocation(inside) == Names{"n1", "n1", "n2"});
     CHECK(ranks_of_allocation(Environment({})).empty());
 }
 
-TEST_CASE("an allocation whose nodes cannot be named is planned with other names") {
+TEST_CASE("ranks_of_allocation: uses placeholder names if the node list cannot be parsed") {
     const Environment inside({{"SLURM_JOB_NODELIST", "bgl[000x111]"}, {"SLURM_TASKS_PER_NODE", "2,1"}});
 
     CHECK(ranks_of_allocation(inside) == Names{"node1", "node1", "node2"});

@@ -12,7 +12,7 @@ using Sums = AllReduceKind;
 
 namespace {
 
-/// So many ranks on each of so many nodes.
+/// Returns the places of `ranks_of_node` ranks on each of `nodes` nodes.
 std::vector<Place> places(int nodes, int ranks_of_node) {
     std::vector<Place> all;
     for (int node = 0; node < nodes; ++node) {
@@ -23,7 +23,7 @@ std::vector<Place> places(int nodes, int ranks_of_node) {
     return all;
 }
 
-/// Every rank sees the first `count` devices of its node, which all nodes call alike.
+/// Every rank sees the first `count` devices of its node. The UUIDs are the same on all nodes.
 std::vector<SeenDevices> sees(std::size_t ranks, int count, bool has_nccl = true) {
     SeenDevices one{.uuids = {}, .problem = count == 0 ? "no driver" : "", .has_nccl = has_nccl, .nccl_host_id = ""};
     for (int index = 0; index < count; ++index) {
@@ -32,7 +32,7 @@ std::vector<SeenDevices> sees(std::size_t ranks, int count, bool has_nccl = true
     return std::vector<SeenDevices>(ranks, one);
 }
 
-/// Every rank sees one device alone, its own, as with --gpus-per-task.
+/// Every rank sees exactly one device of its own, as with --gpus-per-task.
 std::vector<SeenDevices> sees_its_own(std::size_t ranks) {
     auto all = sees(ranks, 1);
     for (std::size_t rank = 0; rank < ranks; ++rank) {
@@ -43,7 +43,7 @@ std::vector<SeenDevices> sees_its_own(std::size_t ranks) {
 
 }  // namespace
 
-TEST_CASE("a rank's device is that of its number on its node") {
+TEST_CASE("map_devices: a rank's local rank is the index of its device") {
     const DeviceMap map = map_devices(places(2, 4), sees(8, 4), {.ranks_per_worker = 2});
 
     CHECK(map.device == std::vector<int>{0, 1, 2, 3, 0, 1, 2, 3});
@@ -52,7 +52,7 @@ TEST_CASE("a rank's device is that of its number on its node") {
     CHECK(map.name(6) == "cuda:2");
 }
 
-TEST_CASE("a rank that sees one device alone takes it, whatever its number; workers of several ranks are warned") {
+TEST_CASE("map_devices: a rank that sees only one device uses it, with a warning for workers of several ranks") {
     const DeviceMap alone = map_devices(places(1, 4), sees_its_own(4), {});
     CHECK(alone.device == std::vector<int>{0, 0, 0, 0});
     CHECK(alone.warnings.empty());
@@ -62,7 +62,7 @@ TEST_CASE("a rank that sees one device alone takes it, whatever its number; work
     CHECK(together.warnings[0].find("--gpus-per-node") != std::string::npos);
 }
 
-TEST_CASE("two ranks on one device are refused with a table; with share_device they share it, and sums are staged") {
+TEST_CASE("map_devices: two ranks on one device need share_device, and the communicator is then `staged`") {
     CHECK_THROWS_WITH_AS(static_cast<void>(map_devices(places(1, 2), sees(2, 1), {})),
                          doctest::Contains("share_device"), ConfigError);
     CHECK_THROWS_WITH_AS(static_cast<void>(map_devices(places(1, 2), sees(2, 1), {})), doctest::Contains("UUID"),
@@ -78,12 +78,12 @@ TEST_CASE("two ranks on one device are refused with a table; with share_device t
     CHECK(map_devices(places(1, 3), sees(3, 2), {.share_device = true}).sharing == std::vector<int>{2, 1, 2});
 }
 
-TEST_CASE("the same UUID on two nodes is two devices") {
+TEST_CASE("map_devices: the same UUID on two nodes means two devices") {
     CHECK(map_devices(places(2, 1), sees(2, 1), {}).device == std::vector<int>{0, 0});
     CHECK(map_devices(places(2, 1), sees(2, 1), {}).sharing == std::vector<int>{1, 1});
 }
 
-TEST_CASE("no device anywhere: auto takes the CPU and says so, cuda is refused with the ranks, nodes and reason") {
+TEST_CASE("map_devices: without any device, auto uses the CPU with a note, and cuda throws with the reason") {
     const DeviceMap map = map_devices(places(2, 1), sees(2, 0), {.ranks_per_worker = 2});
     CHECK(map.kind == Device::cpu);
     CHECK(map.name(1) == "cpu");
@@ -98,7 +98,7 @@ TEST_CASE("no device anywhere: auto takes the CPU and says so, cuda is refused w
                          doctest::Contains("no driver"), ConfigError);
 }
 
-TEST_CASE("some ranks without a device are refused, also with auto, and named") {
+TEST_CASE("map_devices: if some ranks have no device, an error names these ranks, even with auto") {
     auto seen = sees(4, 2);
     seen[3] = sees(1, 0)[0];
 
@@ -109,7 +109,7 @@ TEST_CASE("some ranks without a device are refused, also with auto, and named") 
     CHECK(!map_devices(places(2, 2), seen, {.device = Device::cpu}).uses_devices());
 }
 
-TEST_CASE("several slots on devices need workers of one rank; on CPUs they do not") {
+TEST_CASE("map_devices: several slots per worker require workers of one rank on GPUs, but not on CPUs") {
     const DeviceWishes wishes{.slots = 4, .ranks_per_worker = 2};
     CHECK_THROWS_WITH_AS(static_cast<void>(map_devices(places(1, 2), sees(2, 2), wishes)),
                          doctest::Contains("workers.slots"), ConfigError);
@@ -117,7 +117,7 @@ TEST_CASE("several slots on devices need workers of one rank; on CPUs they do no
     CHECK(map_devices(places(1, 2), sees(2, 2), {.slots = 4}).uses_devices());
 }
 
-TEST_CASE("a communicator that does not fit is refused with those that do") {
+TEST_CASE("map_devices: an unsuitable communicator is refused with a list of the suitable ones") {
     const auto refused = [](int devices, bool nccl, bool share, Sums sums) -> std::string {
         try {
             static_cast<void>(map_devices(places(1, 2), sees(2, devices, nccl),
@@ -138,12 +138,12 @@ TEST_CASE("a communicator that does not fit is refused with those that do") {
     CHECK(refused(0, true, false, Sums::mpi).empty());
 }
 
-TEST_CASE("without NCCL sums are staged, and one rank sums nothing") {
+TEST_CASE("map_devices: without NCCL, the communicator is `staged`; for workers of one rank, it is `none`") {
     CHECK(map_devices(places(1, 2), sees(2, 2, false), {.ranks_per_worker = 2}).communicator == AllReduceKind::staged);
     CHECK(map_devices(places(1, 2), sees(2, 2), {}).communicator == AllReduceKind::none);
 }
 
-TEST_CASE("NCCL on a shared device is let through where each rank has an NCCL_HOSTID of its own") {
+TEST_CASE("map_devices: NCCL on a shared device is accepted if each rank has a different NCCL_HOSTID") {
     const DeviceWishes wishes{.communicator = Sums::nccl, .share_device = true, .ranks_per_worker = 2};
     auto seen = sees(2, 1);
     seen[0].nccl_host_id = "one";
@@ -154,7 +154,7 @@ TEST_CASE("NCCL on a shared device is let through where each rank has an NCCL_HO
     CHECK(map_devices(places(1, 2), seen, wishes).communicator == AllReduceKind::nccl);
 }
 
-TEST_CASE("a worker of one rank that asks for NCCL by name gets it, in one slot") {
+TEST_CASE("map_devices: a worker of one rank gets NCCL if it requests NCCL and has one slot") {
     CHECK(map_devices(places(1, 2), sees(2, 2), {.communicator = Sums::nccl}).communicator == AllReduceKind::nccl);
     CHECK(map_devices(places(1, 2), sees(2, 2), {.communicator = Sums::nccl, .slots = 2}).communicator ==
           AllReduceKind::none);

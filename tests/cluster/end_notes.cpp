@@ -27,7 +27,7 @@ int in_child(const std::filesystem::path& path, const std::function<void()>& bod
         const rlimit none{0, 0};
         ::setrlimit(RLIMIT_CORE, &none);
         for (const int signal : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL}) {
-            ::signal(signal, SIG_DFL);  // not doctest's
+            ::signal(signal, SIG_DFL);  // removes doctest's handlers
         }
         catch_signals(0);
         keep_end_notes(path, 3, 7, 1);
@@ -54,7 +54,7 @@ ExitCause note_after(const std::function<void()>& body) {
 
 }  // namespace
 
-TEST_CASE("a rank that is asked to stop notes that it was ended from outside; one that is killed notes nothing") {
+TEST_CASE("end notes: a rank that receives a stop signal notes an external end, a killed rank notes nothing") {
     for (const int signal : {SIGTERM, SIGUSR2, SIGINT}) {
         CHECK(note_after([signal] { std::raise(signal); }) == ExitCause::external);
     }
@@ -62,7 +62,7 @@ TEST_CASE("a rank that is asked to stop notes that it was ended from outside; on
     CHECK(note_after([] {}) == ExitCause::none);
 }
 
-TEST_CASE("a rank that dies of itself notes it, and still dies of that signal") {
+TEST_CASE("end notes: a rank with a fatal signal notes its own fault, and that signal still ends it") {
     const TemporaryFolder folder;
     for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) {
         const int status = in_child(folder / "notes", [signal] { std::raise(signal); });
@@ -76,7 +76,7 @@ TEST_CASE("a rank that dies of itself notes it, and still dies of that signal") 
     }
 }
 
-TEST_CASE("the first note stays: a fault while it is being ended from outside is not its own") {
+TEST_CASE("end notes: the first note is kept, for example if a fault follows a stop signal") {
     CHECK(note_after([] {
               std::raise(SIGTERM);
               std::raise(SIGSEGV);
@@ -87,7 +87,7 @@ TEST_CASE("the first note stays: a fault while it is being ended from outside is
           }) == ExitCause::own_fault);
 }
 
-TEST_CASE("what is no file of notes says nothing") {
+TEST_CASE("read_end_notes: returns nothing for a missing path, a folder, a link and a FIFO") {
     const TemporaryFolder folder;
     std::filesystem::create_directory(folder / "folder");
     std::filesystem::create_symlink("/dev/zero", folder / "link");
@@ -98,7 +98,7 @@ TEST_CASE("what is no file of notes says nothing") {
     }
 }
 
-TEST_CASE("where the place of the notes is no file, that is said, and nobody waits for a reader") {
+TEST_CASE("keep_end_notes: throws for a folder, a link or a FIFO, and does not wait for a reader of the FIFO") {
     const TemporaryFolder folder;
     std::filesystem::create_directory(folder / "folder");
     std::filesystem::create_symlink("/dev/zero", folder / "link");

@@ -8,7 +8,7 @@
 using namespace finch::cluster;
 using Variables = std::map<std::string, std::string>;
 
-TEST_CASE("Environment: a number is a whole number or nothing") {
+TEST_CASE("Environment: number() returns a whole number, or nothing for other text") {
     const Environment environment(
         Variables{{"good", "42"}, {"negative", "-3"}, {"empty", ""}, {"tail", "4x"}, {"real", "1.5"}});
 
@@ -22,20 +22,20 @@ TEST_CASE("Environment: a number is a whole number or nothing") {
     CHECK_FALSE(environment.text("absent").has_value());
 }
 
-TEST_CASE("Environment: of_this_process sees what setenv set, also with an equals sign in the value") {
+TEST_CASE("Environment: of_this_process() contains variables that setenv set, also with an equals sign in the value") {
     ::setenv("FINCH_TEST_VARIABLE", "a=b", 1);
 
     CHECK(Environment::of_this_process().text("FINCH_TEST_VARIABLE") == "a=b");
 }
 
-TEST_CASE("Environment: at_start does not see what was set later") {
+TEST_CASE("Environment: at_start() does not contain variables that were set later") {
     ::setenv("FINCH_TEST_LATER", "1", 1);
 
     CHECK_FALSE(Environment::at_start().text("FINCH_TEST_LATER").has_value());
     CHECK(Environment::at_start().text("PATH") == Environment::of_this_process().text("PATH"));
 }
 
-TEST_CASE("Slurm: everything is absent outside a job") {
+TEST_CASE("Slurm: outside a job, no value is present") {
     const Slurm slurm = Slurm::read(Environment(Variables{{"PATH", "/bin"}}));
 
     CHECK_FALSE(slurm.job_id.has_value());
@@ -64,7 +64,7 @@ TEST_CASE("Slurm: reads the variables of a job step") {
     CHECK(slurm.warnings.empty());
 }
 
-TEST_CASE("Slurm: the job script's deadline serves where Slurm is too old to say") {
+TEST_CASE("Slurm: the job script's deadline is used if Slurm reports no end time") {
     const auto end_time = [](const char* text) {
         return Slurm::read(Environment(Variables{{"FINCH_DEADLINE", text}}), 1789990000).end_time;
     };
@@ -73,7 +73,7 @@ TEST_CASE("Slurm: the job script's deadline serves where Slurm is too old to say
     CHECK_FALSE(end_time("0").has_value());
 }
 
-TEST_CASE("Slurm: impossible values are ignored, with a warning that names the variable") {
+TEST_CASE("Slurm: impossible values are ignored with a warning that names the variable") {
     struct Row {
         const char* name;
         const char* value;
@@ -104,13 +104,13 @@ TEST_CASE("Slurm: impossible values are ignored, with a warning that names the v
     }
 }
 
-TEST_CASE("Slurm: the job script's deadline is used if Slurm's is impossible") {
+TEST_CASE("Slurm: the job script's deadline is used if Slurm's end time is impossible") {
     const Environment both(Variables{{"SLURM_JOB_END_TIME", "1700000000"}, {"FINCH_DEADLINE", "1790000000"}});
 
     CHECK(Slurm::read(both, 1789990000).end_time == 1790000000.0);
 }
 
-TEST_CASE("Slurm: a job's id, cluster and nodes fit into one line") {
+TEST_CASE("Slurm: a job's id, cluster and nodes contain no line breaks") {
     const Slurm slurm = Slurm::read(Environment(Variables{{"SLURM_JOB_ID", "17\nheartbeat 1"},
                                                           {"SLURM_CLUSTER_NAME", "juwels"},
                                                           {"SLURM_JOB_NODELIST", "n[1-4]"},
@@ -121,7 +121,7 @@ TEST_CASE("Slurm: a job's id, cluster and nodes fit into one line") {
     CHECK(slurm.node_list == "n[1-2]");
 }
 
-TEST_CASE("launch_problem: a lonely rank in a step of several tasks is told what to do") {
+TEST_CASE("launch_problem: if MPI started only one rank in a step of several tasks, the message explains the fix") {
     Slurm slurm;
     slurm.step_tasks = 4;
 
@@ -133,7 +133,7 @@ TEST_CASE("launch_problem: a lonely rank in a step of several tasks is told what
     CHECK(problem->find("srun --mpi=list") != std::string::npos);
 }
 
-TEST_CASE("launch_problem: nothing where ranks and tasks agree, or outside a step") {
+TEST_CASE("launch_problem: no problem outside a step, or if the number of ranks equals the number of tasks") {
     Slurm slurm;
     CHECK_FALSE(launch_problem(slurm, 1).has_value());
     slurm.step_tasks = 1;
@@ -142,7 +142,7 @@ TEST_CASE("launch_problem: nothing where ranks and tasks agree, or outside a ste
     CHECK_FALSE(launch_problem(slurm, 4).has_value());
 }
 
-TEST_CASE("ranks_on_node: reads mpirun's number and Slurm's short lists") {
+TEST_CASE("ranks_on_node: reads the number from mpirun or from Slurm's compressed lists") {
     struct Row {
         Variables variables;
         std::optional<long long> ranks;
@@ -165,7 +165,7 @@ TEST_CASE("ranks_on_node: reads mpirun's number and Slurm's short lists") {
     }
 }
 
-TEST_CASE("node_is_crowded: more ranks than cores, unless the launcher gave each its own") {
+TEST_CASE("node_is_crowded: true if there are more ranks than cores, unless each rank has its own cores") {
     struct Row {
         Variables variables;
         int cpus;
@@ -186,7 +186,7 @@ TEST_CASE("node_is_crowded: more ranks than cores, unless the launcher gave each
     }
 }
 
-TEST_CASE("usable_cpus: follows the process's affinity") {
+TEST_CASE("usable_cpus: counts the CPUs in the affinity mask of the process") {
     cpu_set_t before;
     REQUIRE(::sched_getaffinity(0, sizeof before, &before) == 0);
     CHECK(usable_cpus() == CPU_COUNT(&before));
@@ -205,7 +205,7 @@ TEST_CASE("usable_cpus: follows the process's affinity") {
     CHECK(bound == 1);
 }
 
-TEST_CASE("host_name: is the kernel's node name") {
+TEST_CASE("host_name: is not empty and contains no zero byte") {
     CHECK_FALSE(host_name().empty());
     CHECK(host_name().find('\0') == std::string::npos);
 }
@@ -218,12 +218,11 @@ Environment of(std::map<std::string, std::string> variables) {
 
 }  // namespace
 
-TEST_CASE(
-    "launch_problem before MPI_Init: a step that speaks nothing of this MPI's is told what to do, others are not") {
+TEST_CASE("launch_problem before MPI_Init: reports a step with a PMI type that this MPI does not support") {
     struct Row {
         Variables variables;
         MpiStart mpi;
-        const char* problem;  ///< none: empty
+        const char* problem;  ///< empty: no problem
     };
     const MpiStart any{.speaks_pmi = true, .starts_alone_in_step = true};
     const MpiStart pmix{.speaks_pmi = false, .starts_alone_in_step = true};
@@ -252,7 +251,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("nodes_of_ranks: Slurm's block layout, one node under mpirun, else nothing") {
+TEST_CASE("nodes_of_ranks: returns Slurm's block layout, or one node under mpirun, and otherwise nothing") {
     const std::map<std::string, std::string> step{{"SLURM_STEP_NODELIST", "n[1-2]"},
                                                   {"SLURM_STEP_TASKS_PER_NODE", "2,1"}};
     auto cyclic = step;
@@ -267,7 +266,7 @@ TEST_CASE("nodes_of_ranks: Slurm's block layout, one node under mpirun, else not
     CHECK(nodes_of_ranks(of({{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}), 4).empty());
 }
 
-TEST_CASE("ranks_expected: what the launcher says") {
+TEST_CASE("ranks_expected: returns the number of ranks that mpirun or Slurm reports") {
     CHECK(ranks_expected(of({{"OMPI_COMM_WORLD_SIZE", "5"}, {"SLURM_STEP_NUM_TASKS", "1"}})) == 5);
     CHECK(ranks_expected(of({{"SLURM_STEP_NUM_TASKS", "7"}})) == 7);
     CHECK_FALSE(ranks_expected(of({})).has_value());

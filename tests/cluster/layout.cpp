@@ -20,7 +20,7 @@ LayoutOptions deal(int ranks_per_worker, int islands, Numbers sizes = {}) {
     return options;
 }
 
-/// One value of every place, by world rank.
+/// Returns the member `value` of every rank's place, by world rank.
 Numbers by_rank(const Layout& layout, int Place::*value) {
     Numbers values;
     for (const Place& place : layout.places) {
@@ -98,7 +98,7 @@ std::string refusal(int ranks, const LayoutOptions& options) {
 
 }  // namespace
 
-TEST_CASE("make_layout: fills the groups node by node, whatever Slurm's distribution") {
+TEST_CASE("make_layout: fills the groups node by node, for any Slurm distribution") {
     for (const Row& row : rows) {
         CAPTURE(row.what);
 
@@ -112,7 +112,7 @@ TEST_CASE("make_layout: fills the groups node by node, whatever Slurm's distribu
     }
 }
 
-TEST_CASE("make_layout: refuses islands of more than 256 workers, and names how many islands fit") {
+TEST_CASE("make_layout: refuses islands of more than 256 workers and reports the required number of islands") {
     CHECK(refusal(256, deal(1, 1)).empty());
     CHECK(refusal(600, deal(1, 0)).empty());
     CHECK(refusal(600, deal(1, 2)).find("300 workers in one island") != std::string::npos);
@@ -120,7 +120,7 @@ TEST_CASE("make_layout: refuses islands of more than 256 workers, and names how 
     CHECK(refusal(258, deal(1, 1, {257, 1})).find("2 islands or more") != std::string::npos);
 }
 
-TEST_CASE("make_layout: world rank 0 leads worker 0, and a leader's place says so") {
+TEST_CASE("make_layout: world rank 0 leads worker 0, and the place of each leader has group rank 0") {
     for (const Row& row : rows) {
         CAPTURE(row.what);
 
@@ -136,14 +136,14 @@ TEST_CASE("make_layout: world rank 0 leads worker 0, and a leader's place says s
     }
 }
 
-TEST_CASE("make_layout: local ranks count the ranks of a node in the order of the world") {
+TEST_CASE("make_layout: local ranks count the ranks on a node, in world rank order") {
     const Layout layout = make_layout({"a", "b", "a", "b", "b"}, deal(1, 1));
 
     CHECK(by_rank(layout, &Place::local_rank) == Numbers{0, 0, 1, 1, 2});
     CHECK(by_rank(layout, &Place::local_ranks) == Numbers{2, 3, 2, 3, 3});
 }
 
-TEST_CASE("make_layout: warnings name the worker, its nodes and the unequal counts") {
+TEST_CASE("make_layout: warnings name the worker, its nodes and the unequal numbers of ranks") {
     const Layout layout = make_layout({"n1", "n1", "n1", "n2"}, deal(2, 1));
 
     REQUIRE(layout.warnings.size() == 2);
@@ -151,7 +151,7 @@ TEST_CASE("make_layout: warnings name the worker, its nodes and the unequal coun
     CHECK(layout.warnings[1].find("worker 1: n1, n2") != std::string::npos);
 }
 
-TEST_CASE("make_layout: ranks that do not divide are refused with the nearest counts and sizes that fit") {
+TEST_CASE("make_layout: if workers.ranks does not divide the number of ranks, the error proposes suitable numbers") {
     const std::string text = refusal(6, deal(4, 1));
 
     CHECK(text.find("workers.ranks") != std::string::npos);
@@ -161,7 +161,7 @@ TEST_CASE("make_layout: ranks that do not divide are refused with the nearest co
     CHECK(refusal(5, deal(2, 3)).find("start 6 ranks") != std::string::npos);
 }
 
-TEST_CASE("make_layout: too few workers for the islands are refused with the count that fits") {
+TEST_CASE("make_layout: if there are fewer workers than islands, the error proposes suitable numbers") {
     const std::string text = refusal(6, deal(2, 5));
 
     CHECK(text.find("workers.islands") != std::string::npos);
@@ -169,7 +169,7 @@ TEST_CASE("make_layout: too few workers for the islands are refused with the cou
     CHECK(text.find("at most 3") != std::string::npos);
 }
 
-TEST_CASE("make_layout: island sizes must add up to the workers") {
+TEST_CASE("make_layout: refuses island sizes that do not add up to the workers") {
     const std::string text = refusal(6, deal(2, 1, {3, 1}));
 
     CHECK(text.find("[3, 1]") != std::string::npos);
@@ -178,12 +178,12 @@ TEST_CASE("make_layout: island sizes must add up to the workers") {
     CHECK(refusal(4, deal(1, 1, {4, 0})).find("at least 1 worker") != std::string::npos);
 }
 
-TEST_CASE("make_layout: numbers below one are refused") {
+TEST_CASE("make_layout: refuses numbers below one") {
     CHECK(refusal(4, deal(0, 1)).find("workers.ranks") != std::string::npos);
     CHECK(refusal(4, deal(1, -1)).find("workers.islands") != std::string::npos);
 }
 
-TEST_CASE("automatic islands: as few as have at most 256 workers each") {
+TEST_CASE("automatic_islands: returns the smallest number of islands with at most 256 workers each") {
     CHECK(automatic_islands(1) == 1);
     CHECK(automatic_islands(256) == 1);
     CHECK(automatic_islands(257) == 2);
@@ -193,14 +193,14 @@ TEST_CASE("automatic islands: as few as have at most 256 workers each") {
     CHECK_THROWS((void)make_layout({"a"}, deal(1, -1)));
 }
 
-TEST_CASE("the node of an island is that of its first leader") {
+TEST_CASE("node_of_island: returns the node of each island's first leader") {
     const Layout layout = make_layout({"b", "b", "b", "a", "a", "a"}, deal(1, 4));
 
     CHECK(layout.island_of_worker == Numbers{0, 0, 1, 1, 2, 3});
     CHECK(node_of_island(layout) == Numbers{0, 0, 1, 1});
 }
 
-TEST_CASE("nodes of one host name are told apart by the ranks that share memory, and a warning says so") {
+TEST_CASE("names_of_nodes: nodes with the same host name get different names if they share no memory, with a warning") {
     CHECK(names_of_nodes({"a", "a", "b"}, {0, 0, 2}) == Names{"a", "a", "b"});
     const Names names = names_of_nodes({"box", "box", "other", "box"}, {0, 1, 2, 1});
 

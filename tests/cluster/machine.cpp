@@ -22,13 +22,13 @@ void write(const std::filesystem::path& path, const char* text) {
 
 }  // namespace
 
-TEST_CASE("cpu_list: neighbours are joined, as taskset writes them") {
+TEST_CASE("cpu_list: joins consecutive CPU numbers into ranges, as taskset does") {
     CHECK(cpu_list({}) == "");
     CHECK(cpu_list({3}) == "3");
     CHECK(cpu_list({0, 1, 2, 3, 8, 10, 11}) == "0-3,8,10-11");
 }
 
-TEST_CASE("vector_instructions: the widest that the flags name, by whole words") {
+TEST_CASE("vector_instructions: returns the widest instruction set of the CPU flags, and matches whole words") {
     CHECK(vector_instructions("fpu sse2 avx avx2 avx512f avx512vl") == "AVX-512");
     CHECK(vector_instructions("fpu sse2 avx avx2") == "AVX2");
     CHECK(vector_instructions("fpu sse2 avx") == "AVX");
@@ -36,13 +36,13 @@ TEST_CASE("vector_instructions: the widest that the flags name, by whole words")
     CHECK(vector_instructions("") == "");
 }
 
-TEST_CASE("bfloat16_instructions: AMX before AVX512-BF16, by whole words") {
+TEST_CASE("bfloat16_instructions: prefers AMX to AVX512-BF16, and matches whole words") {
     CHECK(bfloat16_instructions("avx512f avx512_bf16 amx_bf16 amx_tile") == "AMX");
     CHECK(bfloat16_instructions("avx512f avx512_bf16") == "AVX512-BF16");
     CHECK(bfloat16_instructions("avx512f amx_tile amx_int8 avx512_bf16s") == "");
 }
 
-TEST_CASE("memory_limit_of_groups: the least of the own group and all above it; 'max' is none") {
+TEST_CASE("memory_limit_of_groups: returns the smallest limit of the cgroup and its parents; `max` means no limit") {
     const testing::TemporaryFolder folder;
     write(folder.path() / "slurm" / "memory.max", "4000\n");
     write(folder.path() / "slurm" / "job_7" / "memory.max", "max\n");
@@ -54,7 +54,7 @@ TEST_CASE("memory_limit_of_groups: the least of the own group and all above it; 
     CHECK(memory_limit_of_groups("", folder.path()) == 0);
 }
 
-TEST_CASE("memory_limit_of_groups: version 1, where a number near 2^63 is none") {
+TEST_CASE("memory_limit_of_groups: in cgroup version 1, a number near 2^63 means no limit") {
     const testing::TemporaryFolder folder;
     write(folder.path() / "memory" / "memory.limit_in_bytes", "9223372036854771712\n");
     write(folder.path() / "memory" / "slurm" / "job_7" / "memory.limit_in_bytes", "6000\n");
@@ -64,9 +64,9 @@ TEST_CASE("memory_limit_of_groups: version 1, where a number near 2^63 is none")
     CHECK(memory_limit_of_groups("9:memory:/\n", folder.path()) == 0);
 }
 
-TEST_CASE("memory_left: a rank's share of the least limit, less what it holds and a reserve; what ulimit -v leaves") {
+TEST_CASE("memory_left: a rank's share of the limit minus used memory and a reserve, and at most ulimit -v") {
     constexpr std::int64_t mebibyte = 1 << 20;
-    constexpr std::int64_t libraries = 16;  // MiB
+    constexpr std::int64_t libraries = 16;  // in MiB
     Machine machine;
     const HeldMemory held{.resident_bytes = 20 * mebibyte, .address_space_bytes = 60 * mebibyte};
 
@@ -81,7 +81,7 @@ TEST_CASE("memory_left: a rank's share of the least limit, less what it holds an
     CHECK(memory_left(machine, held, 4) == 0);
 }
 
-TEST_CASE("held_memory: grows by what is written to, and falls when that is given back") {
+TEST_CASE("held_memory: increases with memory that is written, and decreases when it is freed") {
     constexpr std::int64_t mebibyte = 1 << 20;
     const HeldMemory before = held_memory();
     auto block = std::make_unique<std::vector<char>>(64 * mebibyte, '1');
@@ -94,7 +94,7 @@ TEST_CASE("held_memory: grows by what is written to, and falls when that is give
     CHECK(with.resident_bytes - after.resident_bytes > 60 * mebibyte);
 }
 
-TEST_CASE("this_machine: as many CPUs as usable_cpus() counts, and memory") {
+TEST_CASE("this_machine: reports as many CPUs as usable_cpus(), and the size of the memory") {
     const Machine machine = this_machine();
 
     CHECK(static_cast<int>(machine.cpus.size()) == usable_cpus());

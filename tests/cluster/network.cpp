@@ -14,7 +14,7 @@ constexpr std::uint32_t mask_16 = address(255, 255, 0, 0);
 
 }  // namespace
 
-TEST_CASE("a node is called by its address in a network that both are in") {
+TEST_CASE("address_towards: returns a node's address in a network that both nodes share") {
     const std::vector<NetworkPlace> theirs{{address(192, 168, 1, 7), mask_24}, {address(10, 77, 3, 1), mask_16}};
 
     CHECK(address_towards(theirs, {{address(10, 77, 200, 2), mask_16}}) == "10.77.3.1");
@@ -25,11 +25,11 @@ TEST_CASE("a node is called by its address in a network that both are in") {
     const NetworkPlace one{address(10, 77, 3, 1), mask_16};
     const NetworkPlace other{address(10, 77, 3, 2), mask_16};
     CHECK(address_towards({bridge, one}, {bridge, other}) == "10.77.3.1");
-    CHECK(address_towards({bridge, one}, {bridge, one}) == "172.17.0.1");  // the node itself
+    CHECK(address_towards({bridge, one}, {bridge, one}) == "172.17.0.1");  // both arguments describe the same node
     CHECK(address_towards({}, {{address(10, 0, 0, 1), mask_24}}).empty());
 }
 
-TEST_CASE("places go as text and come back, what is no place does not") {
+TEST_CASE("network_places_in: parses the text of to_text(), and ignores invalid text") {
     const std::vector<NetworkPlace> places{{1, 2}, {address(255, 255, 255, 255), 0}};
     CHECK(network_places_in(to_text(places)) == places);
     CHECK(network_places_in("").empty());
@@ -39,7 +39,7 @@ TEST_CASE("places go as text and come back, what is no place does not") {
     }
 }
 
-TEST_CASE("a name that nobody has does not resolve, an address does") {
+TEST_CASE("resolves: false for an unknown host name, true for an address") {
     CHECK(resolves("127.0.0.1"));
     CHECK_FALSE(resolves("no-such-node.invalid"));
 }

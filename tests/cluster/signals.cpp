@@ -18,8 +18,8 @@ using namespace finch::cluster;
 
 namespace {
 
-/// Runs `body` in a child process and returns its status for WIFEXITED and WIFSIGNALED. A body that hangs beyond a
-/// minute is the test's timeout.
+/// Runs `body` in a child process and returns its status for WIFEXITED and WIFSIGNALED. If `body` hangs, the timeout of
+/// the test ends it.
 int in_child(const std::function<int()>& body) {
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
@@ -31,13 +31,13 @@ int in_child(const std::function<int()>& body) {
     return status;
 }
 
-/// The exit code of `body` in a child process; −1 where a signal ended it.
+/// Returns the exit code of `body` in a child process, or -1 if a signal ended it.
 int exit_code(const std::function<int()>& body) {
     const int status = in_child(body);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/// Catches with `seconds_left`, raises `signals`, and returns the seconds that the alarm then has left.
+/// Calls catch_signals() with `seconds_left`, raises `signals`, and returns the remaining seconds of the alarm.
 int alarm_after(const std::vector<int>& signals, int seconds_left) {
     return exit_code([&] {
         catch_signals(seconds_left > 0 ? static_cast<double>(::time(nullptr) + seconds_left) : 0);
@@ -48,14 +48,14 @@ int alarm_after(const std::vector<int>& signals, int seconds_left) {
     });
 }
 
-/// A second may pass between setting the alarm and reading it.
+/// Returns whether `seconds` is `expected` or 1 less. A second may pass between setting and reading the alarm.
 bool near(int seconds, int expected) {
     return seconds == expected || seconds == expected - 1;
 }
 
 }  // namespace
 
-TEST_CASE("catch_signals: each signal becomes the request that it stands for") {
+TEST_CASE("catch_signals: each signal sets its stop request, and an urgent request remains urgent") {
     struct Row {
         std::vector<int> signals;
         StopRequest request;
@@ -87,7 +87,7 @@ TEST_CASE("catch_signals: each signal becomes the request that it stands for") {
     }
 }
 
-TEST_CASE("catch_signals: HUP that nohup ignores stays ignored, whatever a library or release_signals() does later") {
+TEST_CASE("catch_signals: a SIGHUP that nohup ignores stays ignored, also after release_signals()") {
     const int code = exit_code([] {
         ::signal(SIGHUP, SIG_IGN);
         catch_signals(0);
@@ -102,7 +102,7 @@ TEST_CASE("catch_signals: HUP that nohup ignores stays ignored, whatever a libra
     CHECK(code == static_cast<int>(StopRequest::none));
 }
 
-TEST_CASE("catch_signals: USR1 is left to a library that uses it, HUP is not") {
+TEST_CASE("catch_signals: does not replace a library's SIGUSR1 handler, but replaces its SIGHUP handler") {
     const int code = exit_code([] {
         catch_signals(0);
         for (const int signal : {SIGUSR1, SIGHUP}) {
@@ -118,7 +118,7 @@ TEST_CASE("catch_signals: USR1 is left to a library that uses it, HUP is not") {
     CHECK(code == 0);
 }
 
-TEST_CASE("is_stop_signal: true for each signal that catch_signals() takes as a request to stop") {
+TEST_CASE("is_stop_signal: true for each signal that catch_signals() treats as a stop request") {
     for (int signal = 1; signal < SIGRTMIN; ++signal) {
         const bool is_one =
             signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGHUP || signal == SIGTERM || signal == SIGINT;
@@ -126,11 +126,11 @@ TEST_CASE("is_stop_signal: true for each signal that catch_signals() takes as a 
     }
 }
 
-TEST_CASE("catch_signals: without it a signal ends the process") {
+TEST_CASE("without catch_signals, a signal ends the process") {
     CHECK(exit_code([] { return std::raise(SIGUSR2); }) == -1);
 }
 
-TEST_CASE("the alarm: ten seconds after TERM, what the deadline leaves after USR2") {
+TEST_CASE("alarm: fires ten seconds after SIGTERM; after SIGUSR2, it fires shortly before the deadline") {
     CHECK(near(alarm_after({SIGTERM}, 0), 10));
     CHECK(near(alarm_after({SIGUSR2}, 0), 120));
     CHECK(near(alarm_after({SIGUSR2}, 75), 70));
@@ -138,13 +138,13 @@ TEST_CASE("the alarm: ten seconds after TERM, what the deadline leaves after USR
     CHECK(near(alarm_after({SIGUSR2}, 3), 5));
 }
 
-TEST_CASE("the alarm: TERM after USR2 brings it forward, and nothing puts it off") {
+TEST_CASE("alarm: a SIGTERM after SIGUSR2 shortens it, and no signal extends it") {
     CHECK(near(alarm_after({SIGUSR2, SIGTERM}, 0), 10));
     CHECK(near(alarm_after({SIGUSR2, SIGTERM}, 3), 5));
     CHECK(near(alarm_after({SIGTERM, SIGUSR2}, 0), 10));
 }
 
-TEST_CASE("seconds_for_orderly_stop: max(5, min(left - 5, 120))") {
+TEST_CASE("seconds_for_orderly_stop: returns max(5, min(left - 5, 120))") {
     CHECK(seconds_for_orderly_stop(0, 1000) == 120);
     CHECK(seconds_for_orderly_stop(1180, 1000) == 120);
     CHECK(seconds_for_orderly_stop(1100, 1000) == 95);
@@ -153,17 +153,17 @@ TEST_CASE("seconds_for_orderly_stop: max(5, min(left - 5, 120))") {
     CHECK(seconds_for_orderly_stop(900, 1000) == 5);
 }
 
-TEST_CASE("the alarm: ends a stop that hangs, with SIGALRM") {
+TEST_CASE("alarm: SIGALRM ends a process that hangs during its stop") {
     const int status = in_child([] {
         struct sigaction ignore {};
         ignore.sa_handler = SIG_IGN;
-        ::sigaction(SIGALRM, &ignore, nullptr);  // as some libraries leave it
+        ::sigaction(SIGALRM, &ignore, nullptr);  // some libraries ignore SIGALRM
         sigset_t all;
         ::sigfillset(&all);
         ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
         catch_signals(0);
         std::raise(SIGTERM);
-        ::alarm(1);  // the ten seconds, shortened
+        ::alarm(1);  // shortens the ten seconds of the alarm
         for (;;) {
             ::pause();
         }
@@ -174,7 +174,7 @@ TEST_CASE("the alarm: ends a stop that hangs, with SIGALRM") {
     CHECK(WTERMSIG(status) == SIGALRM);
 }
 
-TEST_CASE("request_orderly_stop: does what USR2 does, alarm included") {
+TEST_CASE("request_orderly_stop: has the effect of SIGUSR2, including the alarm") {
     const int code = exit_code([] {
         catch_signals(0);
         request_orderly_stop();
@@ -184,7 +184,7 @@ TEST_CASE("request_orderly_stop: does what USR2 does, alarm included") {
     CHECK(code == 0);
 }
 
-TEST_CASE("ignore_signals: later signals change nothing and the alarm is off") {
+TEST_CASE("ignore_signals: later signals have no effect, and the alarm is off") {
     const int code = exit_code([] {
         catch_signals(0);
         std::raise(SIGUSR2);
@@ -198,11 +198,11 @@ TEST_CASE("ignore_signals: later signals change nothing and the alarm is off") {
     CHECK(code == 0);
 }
 
-TEST_CASE("catch_signals: this thread has an alternate stack that holds the largest frame, and every handler uses it") {
+TEST_CASE("catch_signals: the thread has a sufficiently large alternate stack, and every handler uses it") {
     const int code = exit_code([] {
         struct sigaction foreign {};
         foreign.sa_handler = [](int) {};
-        ::sigaction(SIGUSR1, &foreign, nullptr);  // as a library leaves it
+        ::sigaction(SIGUSR1, &foreign, nullptr);  // a handler of a library
         catch_signals(0);
         stack_t stack{};
         ::sigaltstack(nullptr, &stack);
@@ -219,7 +219,7 @@ TEST_CASE("catch_signals: this thread has an alternate stack that holds the larg
     CHECK(code == 0);
 }
 
-TEST_CASE("catch_signals: threads that are made later take no signal, whatever signal it is") {
+TEST_CASE("catch_signals: threads created later block all signals") {
     const int code = exit_code([] {
         catch_signals(0);
         int open = 0;
@@ -239,7 +239,7 @@ TEST_CASE("catch_signals: threads that are made later take no signal, whatever s
     CHECK(code == 0);
 }
 
-TEST_CASE("catch_signals: a write beyond the limit of a file's size fails with EFBIG") {
+TEST_CASE("catch_signals: a write beyond the file size limit fails with EFBIG") {
     const int code = exit_code([] {
         catch_signals(0);
         const rlimit limit{1, 1};
@@ -252,7 +252,7 @@ TEST_CASE("catch_signals: a write beyond the limit of a file's size fails with E
     CHECK(code == 0);
 }
 
-TEST_CASE("release_signals: the default actions are back, and a signal that came before takes effect") {
+TEST_CASE("release_signals: restores the default actions, and then applies a signal that arrived earlier") {
     const int after = in_child([] {
         catch_signals(0);
         release_signals();
@@ -269,9 +269,9 @@ TEST_CASE("release_signals: the default actions are back, and a signal that came
     CHECK((WIFSIGNALED(before) && WTERMSIG(before) == SIGUSR2));
 }
 
-TEST_CASE("watch: ends a call that takes too long with 1, or with 75 if a stop was asked for; not after unwatch") {
+TEST_CASE("watch: ends the process with code 1 after the timeout, or 75 after a stop request; unwatch() cancels it") {
     const auto hang = [] {
-        ::alarm(1);  // the seconds of the watch, shortened
+        ::alarm(1);  // shortens the time of the watch
         for (;;) {
             ::pause();
         }
@@ -296,7 +296,7 @@ TEST_CASE("watch: ends a call that takes too long with 1, or with 75 if a stop w
           }) == 0);
 }
 
-TEST_CASE("watch: neither a watch nor its end puts off the alarm of a stop") {
+TEST_CASE("watch: neither watch() nor unwatch() delays the alarm of a stop") {
     CHECK(near(exit_code([] {
                    catch_signals(0);
                    std::raise(SIGTERM);

@@ -4,7 +4,7 @@
 
 using namespace finch::cluster;
 
-TEST_CASE("time limits are read as sbatch reads them") {
+TEST_CASE("parse_time_limit: reads time limits in the formats of sbatch") {
     CHECK(parse_time_limit("30") == 1800.0);
     CHECK(parse_time_limit("30:20") == 1820.0);
     CHECK(parse_time_limit("1:30:20") == 5420.0);
@@ -18,7 +18,7 @@ TEST_CASE("time limits are read as sbatch reads them") {
     }
 }
 
-TEST_CASE("a limit is written in whole minutes, none of them lost") {
+TEST_CASE("time_limit_text: rounds up to whole minutes") {
     CHECK(time_limit_text(60) == "0:01:00");
     CHECK(time_limit_text(61) == "0:02:00");
     CHECK(time_limit_text(7500) == "2:05:00");

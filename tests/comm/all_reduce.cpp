@@ -17,7 +17,8 @@ using finch::test::world_rank;
 
 namespace {
 
-/// What `rank` has in bucket `bucket`: any rank can compute it, so the sum is known in double.
+/// Returns the values of `rank` in bucket `bucket`. Every rank can compute the values of all ranks, and thereby check
+/// the sum in double precision.
 std::vector<float> values_of(int rank, std::uint32_t bucket, std::size_t size) {
     RandomStream random(7, Purpose::test, static_cast<std::uint64_t>(rank), bucket);
     std::vector<float> values(size);
@@ -27,7 +28,7 @@ std::vector<float> values_of(int rank, std::uint32_t bucket, std::size_t size) {
     return values;
 }
 
-/// The largest difference between `values` and the sum over ranks, relative to the sum of the magnitudes.
+/// Returns the largest difference between `values` and the sum over ranks, relative to the sum of the magnitudes.
 double error_of(const std::vector<float>& values, std::uint32_t bucket, int ranks) {
     std::vector<double> sum(values.size());
     std::vector<double> magnitude(values.size(), 1e-30);
@@ -45,7 +46,7 @@ double error_of(const std::vector<float>& values, std::uint32_t bucket, int rank
     return worst;
 }
 
-/// Whether all ranks have rank 0's bytes.
+/// Returns whether all ranks have the same bytes as rank 0.
 bool equal_on_all_ranks(const std::vector<float>& values) {
     std::vector<float> first = values;
     FINCH_MPI(MPI_Bcast(first.data(), static_cast<int>(first.size()), MPI_FLOAT, 0, MPI_COMM_WORLD));
@@ -56,7 +57,7 @@ bool equal_on_all_ranks(const std::vector<float>& values) {
 
 }  // namespace
 
-TEST_CASE("all-reduce: several buckets of odd sizes are summed, with equal bits on all ranks") {
+TEST_CASE("all-reduce: sums several buckets of odd sizes, with the same bits on all ranks") {
     const Group group(MPI_COMM_WORLD, 0, world_rank());
     const auto all_reduce = make_mpi_all_reduce(group, 30);
     const std::vector<std::size_t> sizes{1, 2, 3, 0, 7, 1001, 65'537, 300'007};
@@ -80,7 +81,7 @@ TEST_CASE("all-reduce: several buckets of odd sizes are summed, with equal bits 
     }
 }
 
-TEST_CASE("all-reduce: the same values give the same bits again") {
+TEST_CASE("all-reduce: the same values give the same bits in every repetition") {
     const Group group(MPI_COMM_WORLD, 0, world_rank());
     const auto all_reduce = make_mpi_all_reduce(group, 30);
     std::vector<float> first = values_of(world_rank(), 5, 20'011);
@@ -97,7 +98,7 @@ TEST_CASE("all-reduce: the same values give the same bits again") {
     }
 }
 
-TEST_CASE("all-reduce: a group of one changes nothing, and wait without a start returns") {
+TEST_CASE("all-reduce: a group of one changes no value, and wait() without a start returns") {
     const Group alone(MPI_COMM_WORLD, world_rank(), 0);
     const Group all(MPI_COMM_WORLD, 0, world_rank());
     std::vector<float> values{1, 2, 3};
@@ -113,7 +114,7 @@ TEST_CASE("all-reduce: a group of one changes nothing, and wait without a start 
     CHECK(values == std::vector<float>{1, 2, 3});
 }
 
-TEST_CASE("all-reduce: where a rank does not come, wait throws within the timeout and names bucket and timeout") {
+TEST_CASE("all-reduce: if a rank is missing, wait() throws within the timeout and names the bucket and the timeout") {
     const Group group(MPI_COMM_WORLD, 0, world_rank());
     const auto all_reduce = make_mpi_all_reduce(group, 0.3);
     std::vector<float> first(1000, 1.0F);
@@ -136,7 +137,7 @@ TEST_CASE("all-reduce: where a rank does not come, wait throws within the timeou
         seconds = steady_seconds() - before;
         FINCH_MPI(MPI_Send(nullptr, 0, MPI_BYTE, 2, 0, MPI_COMM_WORLD));
     } else {
-        // Comes once both others have given up, so that the test ends.
+        // This rank starts its sums only after both other ranks have timed out. Then the test can end.
         for (int others = 0; others < 2; ++others) {
             FINCH_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         }

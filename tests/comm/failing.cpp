@@ -1,4 +1,4 @@
-// Not a test by itself: what tests/comm/CMakeLists.txt runs to see that a failure is noticed.
+// Not a test by itself. tests/comm/CMakeLists.txt runs this program to check that a failure is reported.
 #include "finch/comm/mpi.hpp"
 
 #include <doctest/doctest.h>

@@ -19,9 +19,9 @@ using finch::test::world_rank;
 
 namespace {
 
-std::vector<int> broadcasts;  ///< lengths of this rank's calls of MPI_Ibcast
+std::vector<int> broadcasts;  ///< lengths in this rank's calls of MPI_Ibcast
 
-/// Five ranks in two workers whose group ranks run against the world's: 4 3 2 | 1 0.
+/// Returns the group of this rank. Five ranks form two workers, with group ranks in reverse order: 4 3 2 | 1 0.
 Group two_workers() {
     return {MPI_COMM_WORLD, world_rank() >= 2 ? 0 : 1, world_rank() >= 2 ? 4 - world_rank() : 1 - world_rank()};
 }
@@ -34,7 +34,7 @@ Bytes pattern(std::size_t size, int salt) {
     return bytes;
 }
 
-/// Every rank's bits of `value`, by world rank.
+/// Returns every rank's bits of `value`, by world rank.
 std::vector<std::uint64_t> all_bits(double value) {
     const auto mine = std::bit_cast<std::uint64_t>(value);
     std::vector<std::uint64_t> all(static_cast<std::size_t>(size_of(MPI_COMM_WORLD)));
@@ -44,14 +44,14 @@ std::vector<std::uint64_t> all_bits(double value) {
 
 }  // namespace
 
-/// In front of MPI's own.
+/// Replaces MPI_Ibcast to record the length of each call.
 extern "C" int MPI_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm communicator,
                           MPI_Request* request) {
     broadcasts.push_back(count);
     return PMPI_Ibcast(buffer, count, type, root, communicator, request);
 }
 
-TEST_CASE("Group: has the ranks of its worker in the order of group_rank") {
+TEST_CASE("Group: contains the ranks of its worker, ordered by group_rank") {
     const Group group = two_workers();
 
     CHECK(group.size() == (world_rank() >= 2 ? 3 : 2));
@@ -59,7 +59,7 @@ TEST_CASE("Group: has the ranks of its worker in the order of group_rank") {
     CHECK(group.is_leader() == (world_rank() == 4 || world_rank() == 1));
 }
 
-TEST_CASE("broadcast: the leader's bytes on every rank, short and long") {
+TEST_CASE("Group: broadcast() gives the leader's bytes to every rank, for short and long messages") {
     const Group group = two_workers();
     for (const std::size_t size : {0UL, 1UL, 247UL, 248UL, 249UL, 100'000UL, 3UL}) {
         CAPTURE(size);
@@ -72,7 +72,7 @@ TEST_CASE("broadcast: the leader's bytes on every rank, short and long") {
     }
 }
 
-TEST_CASE("broadcast: what is too much for one message comes in several, none longer than the limit") {
+TEST_CASE("Group: broadcast() splits long data into messages of at most the limit") {
     const Group group = two_workers();
     for (const std::size_t size : {100'000UL, 100'001UL, 999UL}) {
         CAPTURE(size);
@@ -83,21 +83,21 @@ TEST_CASE("broadcast: what is too much for one message comes in several, none lo
         group.broadcast(bytes, 0, 1'000);
 
         CHECK(bytes == pattern(size, salt));
-        CHECK(broadcasts.size() == 1 + (size + 999) / 1'000);  // the first says how much follows
+        CHECK(broadcasts.size() == 1 + (size + 999) / 1'000);  // the first call sends the length
         CHECK(*std::max_element(broadcasts.begin(), broadcasts.end()) == std::min<int>(1'000, static_cast<int>(size)));
     }
 }
 
-TEST_CASE("maximum: the largest value of the worker alone") {
+TEST_CASE("Group: maximum() returns the largest value of the worker, not of the world") {
     const Group group = two_workers();
 
     CHECK(group.maximum(world_rank()) == (world_rank() >= 2 ? 4 : 1));
     CHECK(group.maximum(-1 - world_rank()) == (world_rank() >= 2 ? -3 : -1));
 }
 
-TEST_CASE("sum: adds in the order of ranks, so every rank has the bits of that order") {
+TEST_CASE("Group: sum() adds in rank order, and every rank gets the same bits") {
     const Group group(MPI_COMM_WORLD, 0, world_rank());
-    // 1e16 + 1 + 1 + … depends on the order: added one by one each 1 is lost; grouped otherwise they are not.
+    // 1e16 + 1 + 1 + … depends on the order of the additions: in rank order, each 1 is lost.
     const std::vector<double> parts{1e16, 1, 1, 1, -1e16};
     double in_order = 0;
     for (const double part : parts) {
@@ -114,7 +114,7 @@ TEST_CASE("sum: adds in the order of ranks, so every rank has the bits of that o
     CHECK(bits == std::vector<std::uint64_t>(bits.size(), bits[0]));
 }
 
-TEST_CASE("sum: of whole numbers is exact beyond the precision of a double") {
+TEST_CASE("Group: sum() of whole numbers is exact beyond the precision of a double") {
     const Group group(MPI_COMM_WORLD, 0, world_rank());
     std::vector<std::int64_t> values{(std::int64_t{1} << 53) + 1, world_rank()};
 
@@ -124,7 +124,7 @@ TEST_CASE("sum: of whole numbers is exact beyond the precision of a double") {
     CHECK(values[1] == 10);
 }
 
-TEST_CASE("sum: a NaN on one rank is a NaN on all") {
+TEST_CASE("Group: sum() is NaN on all ranks if one rank has a NaN") {
     const Group group(MPI_COMM_WORLD, 0, world_rank());
     std::vector<double> values{world_rank() == 3 ? std::numeric_limits<double>::quiet_NaN() : 1.0};
 
@@ -133,7 +133,7 @@ TEST_CASE("sum: a NaN on one rank is a NaN on all") {
     CHECK(std::isnan(values[0]));
 }
 
-TEST_CASE("gather: everybody's values by rank") {
+TEST_CASE("Group: gather() returns the values of all ranks, in rank order") {
     const Group group = two_workers();
     const std::vector<double> mine{group.rank() + 0.25, group.rank() + 0.5};
 
@@ -146,7 +146,7 @@ TEST_CASE("gather: everybody's values by rank") {
     CHECK(all == expected);
 }
 
-TEST_CASE("a group of one: everything is what it was") {
+TEST_CASE("Group: in a group of one rank, no operation changes a value") {
     const Group group(MPI_COMM_WORLD, world_rank(), 0);
     Bytes bytes = pattern(300, world_rank());
     std::vector<double> values{1.5};
@@ -179,12 +179,12 @@ void wait_until_others_gave_up() {
 
 }  // namespace
 
-TEST_CASE("maximum: where a rank does not come, the others throw within the timeout and name it") {
+TEST_CASE("Group: if a rank is missing, maximum() throws on the other ranks within the timeout and names the rank") {
     const Group group(MPI_COMM_WORLD, 0, world_rank(), 0.5);
     std::string said;
 
     if (world_rank() == 1) {
-        wait_until_others_gave_up();  // its own call then ends at once
+        wait_until_others_gave_up();  // its own call of maximum() then returns immediately
     }
     try {
         static_cast<void>(group.maximum(world_rank()));
@@ -198,7 +198,7 @@ TEST_CASE("maximum: where a rank does not come, the others throw within the time
     CHECK((world_rank() == 1 || said.find("there does not answer: rank 1 on ") != std::string::npos));
 }
 
-TEST_CASE("broadcast: followers whose leader does not come throw within the timeout and name it") {
+TEST_CASE("Group: if the leader is missing, broadcast() throws on the other ranks within the timeout and names it") {
     const Group group(MPI_COMM_WORLD, 0, world_rank(), 0.5);
     std::string said;
     Bytes bytes(10);
@@ -217,7 +217,7 @@ TEST_CASE("broadcast: followers whose leader does not come throw within the time
     CHECK((world_rank() == 0 || said.find("there does not answer: rank 0 on ") != std::string::npos));
 }
 
-TEST_CASE("Group: a rank that waits long gives its core away where MPI does") {
+TEST_CASE("Group: a rank that waits for a long time yields its core") {
     const Group group(MPI_COMM_WORLD, 0, world_rank());
     constexpr double late_seconds = 1;
     for (const bool at_a_broadcast : {true, false}) {

@@ -16,10 +16,10 @@ using finch::test::world_rank;
 
 namespace {
 
-// 10 migrants of 30 genes: 30 doubles and some 80 bytes of lineage and outcome each.
+// 10 migrants of 30 genes: each has 30 doubles and about 80 bytes of lineage and outcome.
 constexpr std::size_t ten_migrants = 10 * (30 * 8 + 80);
 
-/// A message that says who sent it as the how-manieth to this receiver; the rest of its `size` follows from both.
+/// Returns a message of `size` bytes that contains its sender and its number. The remaining bytes depend on both.
 comm::Message numbered(int from, std::uint32_t number, std::size_t size) {
     Bytes bytes;
     ByteWriter out(bytes);
@@ -31,7 +31,7 @@ comm::Message numbered(int from, std::uint32_t number, std::size_t size) {
     return std::make_shared<const Bytes>(std::move(bytes));
 }
 
-/// What a leader has received: each sender's numbers in the order of arrival, and whether all bytes were right.
+/// The messages that a leader received: each sender's numbers in order of arrival, and whether all bytes were correct.
 struct Received {
     std::vector<std::vector<std::uint32_t>> numbers;
     bool intact = true;
@@ -58,7 +58,7 @@ std::vector<std::uint32_t> first_numbers(std::uint32_t count) {
     return numbers;
 }
 
-/// Asks `is_done`, with a pause that lets other ranks run, until it says so; the test's watchdog bounds it.
+/// Calls `is_done` until it returns true, and sleeps between the calls. The test's watchdog limits the time.
 void until(const std::function<bool()>& is_done) {
     while (!is_done()) {
         std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -75,11 +75,11 @@ void close(Mailbox& mailbox, Received& received) {
 
 }  // namespace
 
-TEST_CASE("mailbox: 10 migrants of 30 genes from each to each, again and again, do not deadlock") {
+TEST_CASE("mailbox: 300 rounds of 10 migrants of 30 genes, from all to all, do not deadlock") {
     const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
     Received received(mailbox->leaders());
     constexpr std::uint32_t rounds = 300;
-    // Everything is sent before anything is taken: with blocking sends, or a full buffer, this would hang.
+    // All messages are sent before any message is received. Blocking sends or a full buffer would hang here.
     for (std::uint32_t round = 0; round < rounds; ++round) {
         for (int to = 0; to < mailbox->leaders(); ++to) {
             mailbox->send(to, numbered(mailbox->self(), round, ten_migrants), true);
@@ -94,13 +94,14 @@ TEST_CASE("mailbox: 10 migrants of 30 genes from each to each, again and again, 
     }
 }
 
-TEST_CASE("mailbox: a sender's order holds for any mixture of sizes, counted and uncounted") {
+TEST_CASE("mailbox: messages of one sender arrive in order, for any mixture of sizes, counted or not") {
     const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
     Received received(mailbox->leaders());
     RandomStream random(11, Purpose::test, static_cast<std::uint64_t>(mailbox->self()));
     constexpr std::uint32_t count = 200;
     for (std::uint32_t number = 0; number < count; ++number) {
-        // Long ones travel by another protocol than short ones, so a short one could overtake.
+        // MPI uses different protocols for long and short messages. A short message could therefore overtake a long
+        // one.
         const std::size_t size = random.below(3) == 0 ? 8 + random.below(400'000) : 8 + random.below(200);
         for (int to = 0; to < mailbox->leaders(); ++to) {
             mailbox->send(to, numbered(mailbox->self(), number, size), random.below(2) == 0);
@@ -127,10 +128,10 @@ TEST_CASE("mailbox: a sender's order holds for any mixture of sizes, counted and
     }
 }
 
-TEST_CASE("mailbox: what has come is taken at the first look") {
+TEST_CASE("mailbox: the first take() returns a message that has already arrived") {
     const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
     Received received(mailbox->leaders());
-    // Ranks 0 and 1 tell each other by memory how far they are, since each call of MPI would let messages in.
+    // Ranks 0 and 1 signal their progress through shared memory, because each MPI call would progress the messages.
     int* told = nullptr;
     MPI_Win window = MPI_WIN_NULL;
     FINCH_MPI(MPI_Win_allocate_shared(world_rank() == 0 ? 2 * sizeof(int) : 0, sizeof(int), MPI_INFO_NULL,
@@ -163,12 +164,12 @@ TEST_CASE("mailbox: what has come is taken at the first look") {
 
     if (world_rank() == 1) {
         CHECK(received.numbers[0] == first_numbers(rounds));
-        CHECK(at_first > rounds / 2);  // the first messages set up what they go through
+        CHECK(at_first > rounds / 2);  // the first messages also establish the connection
     }
     FINCH_MPI(MPI_Win_free(&window));
 }
 
-TEST_CASE("mailbox: messages to oneself come with the next take, in order") {
+TEST_CASE("mailbox: the next take() returns messages to the sender itself, in order") {
     const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
     Received received(mailbox->leaders());
     for (std::uint32_t number = 0; number < 3; ++number) {
@@ -185,7 +186,7 @@ TEST_CASE("mailbox: messages to oneself come with the next take, in order") {
     CHECK(received.numbers[static_cast<std::size_t>(mailbox->self())] == first_numbers(3));
 }
 
-TEST_CASE("mailbox: an untaken message to oneself keeps the mailbox open") {
+TEST_CASE("mailbox: a message to the sender itself keeps the mailbox open until it is taken") {
     const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
     Received received(mailbox->leaders());
     if (mailbox->self() == 0) {
@@ -208,7 +209,7 @@ TEST_CASE("mailbox: an untaken message to oneself keeps the mailbox open") {
     CHECK(received.numbers[0].size() == (mailbox->self() == 0 ? 1 : 0));
 }
 
-TEST_CASE("closing: loses nothing whatever the delays") {
+TEST_CASE("closing: no message is lost, for any delays") {
     for (std::uint32_t repetition = 0; repetition < 5; ++repetition) {
         const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
         Received received(mailbox->leaders());
@@ -237,14 +238,14 @@ TEST_CASE("closing: loses nothing whatever the delays") {
     }
 }
 
-TEST_CASE("closing: waits for the leader that is last to send, and nobody closes before it") {
+TEST_CASE("closing: no leader closes before the last leader has sent its messages") {
     const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
     Received received(mailbox->leaders());
     bool closed_too_early = false;
     if (mailbox->self() != 3) {
         mailbox->begin_closing();
     } else {
-        // The others have long begun; each of them still hears from this one.
+        // The other leaders began to close earlier. Each other leader still receives a message from this leader.
         const double later = steady_seconds() + 0.3;
         until([&] { return steady_seconds() > later; });
         for (int to = 0; to < 3; ++to) {
@@ -254,7 +255,7 @@ TEST_CASE("closing: waits for the leader that is last to send, and nobody closes
     }
 
     until([&] {
-        // Asked before and after taking: what take() brings must be there first.
+        // closed() is called before take(): it must return false until take() has returned the message.
         closed_too_early =
             closed_too_early || (mailbox->self() != 3 && received.numbers[3].empty() && mailbox->closed());
         received.add(mailbox->take());
@@ -266,9 +267,9 @@ TEST_CASE("closing: waits for the leader that is last to send, and nobody closes
     CHECK(received.numbers[3].size() == (mailbox->self() == 3 ? 0 : 1));
 }
 
-TEST_CASE("closing: uncounted messages still travel, also to and from a leader that is closing") {
+TEST_CASE("closing: uncounted messages still arrive, also to and from a leader that is closing") {
     const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
-    // As leases do: leader 0 answers until all have been answered, and begins last.
+    // Leases use this pattern: leader 0 answers all requests and begins to close last.
     if (mailbox->self() != 0) {
         mailbox->begin_closing();
         mailbox->send(0, numbered(mailbox->self(), 0, 16), false);
@@ -293,7 +294,7 @@ TEST_CASE("closing: uncounted messages still travel, also to and from a leader t
     CHECK(heard == expected);
 }
 
-TEST_CASE("closing: a counted message after it began is refused, and so is a second beginning") {
+TEST_CASE("closing: after begin_closing(), a counted message or a second begin_closing() throws Error") {
     const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
     Received received(mailbox->leaders());
     CHECK_FALSE(mailbox->closed());
@@ -309,19 +310,19 @@ TEST_CASE("closing: a counted message after it began is refused, and so is a sec
     CHECK(mailbox->closed());
 }
 
-TEST_CASE("send: a leader that does not exist is refused") {
+TEST_CASE("send: a leader that does not exist throws Error") {
     const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
 
     CHECK_THROWS_AS(mailbox->send(4, numbered(0, 0, 8), true), Error);
     CHECK_THROWS_AS(mailbox->send(-1, numbered(0, 0, 8), true), Error);
 }
 
-TEST_CASE("reaping: a buffer that several sends share is freed once all have arrived, and not before") {
+TEST_CASE("send: a buffer that several sends share is freed after all of them have arrived, and not before") {
     const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
     Received received(mailbox->leaders());
     std::weak_ptr<const Bytes> watched;
     if (mailbox->self() == 0) {
-        const auto shared = numbered(0, 0, 1'000'000);  // too long to be copied out at once
+        const auto shared = numbered(0, 0, 1'000'000);  // too long for MPI to buffer
         watched = shared;
         for (int to = 1; to < 4; ++to) {
             mailbox->send(to, shared, true);
@@ -340,7 +341,7 @@ TEST_CASE("reaping: a buffer that several sends share is freed once all have arr
     CHECK(watched.expired());
 }
 
-TEST_CASE("an urgent stop: a mailbox can be left with messages under way") {
+TEST_CASE("urgent stop: a mailbox with messages in flight can be destroyed") {
     {
         const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
         for (int to = 0; to < mailbox->leaders(); ++to) {
@@ -351,8 +352,8 @@ TEST_CASE("an urgent stop: a mailbox can be left with messages under way") {
     CHECK(size_of(MPI_COMM_WORLD) == 4);
 }
 
-TEST_CASE("make_leaders: the leaders in the order of their workers; nothing on the others") {
-    // Ranks 3 and 1 lead workers 0 and 1.
+TEST_CASE("make_leaders: contains the leaders in the order of their workers, and is empty on other ranks") {
+    // Ranks 3 and 1 are the leaders of workers 0 and 1.
     const bool leads = world_rank() % 2 == 1;
 
     const Communicator leaders = make_leaders(MPI_COMM_WORLD, leads, world_rank() == 3 ? 0 : 1);
@@ -370,7 +371,7 @@ TEST_CASE("make_leaders: the leaders in the order of their workers; nothing on t
     }
 }
 
-TEST_CASE("mailbox: a single leader closes alone") {
+TEST_CASE("mailbox: a single leader can close alone") {
     const auto mailbox = make_mpi_mailbox(MPI_COMM_SELF);
     Received received(1);
     mailbox->send(0, numbered(0, 0, 8), true);

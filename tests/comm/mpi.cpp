@@ -5,7 +5,7 @@
 
 using namespace finch::comm;
 
-TEST_CASE("check: a failing call throws ApiError with its text, MPI's words and the place") {
+TEST_CASE("check: a failed call throws ApiError with the call, the MPI error and the source line") {
     std::string what;
     try {
         FINCH_MPI(MPI_Send(nullptr, 0, MPI_BYTE, size_of(MPI_COMM_WORLD), 0, MPI_COMM_WORLD));
@@ -18,7 +18,7 @@ TEST_CASE("check: a failing call throws ApiError with its text, MPI's words and 
     CHECK(what.find("mpi.cpp:") != std::string::npos);
 }
 
-TEST_CASE("duplicate: the copy has its own messages and reports errors") {
+TEST_CASE("duplicate: the copy is a separate communicator of the same ranks, and its errors throw") {
     const Communicator copy = duplicate(MPI_COMM_WORLD);
 
     int same = 0;
@@ -27,7 +27,7 @@ TEST_CASE("duplicate: the copy has its own messages and reports errors") {
     CHECK_THROWS_AS(FINCH_MPI(MPI_Send(nullptr, 0, MPI_BYTE, 99, 0, copy.get())), finch::ApiError);
 }
 
-TEST_CASE("gather_all: every rank's text, by rank, also empty ones and ones with zero bytes") {
+TEST_CASE("gather_all: returns every rank's text in rank order, also empty texts and texts with zero bytes") {
     const int rank = rank_of(MPI_COMM_WORLD);
     const std::string mine(static_cast<std::size_t>(rank) * 3, static_cast<char>('a' + rank));
 
@@ -38,14 +38,14 @@ TEST_CASE("gather_all: every rank's text, by rank, also empty ones and ones with
     CHECK(gather_all(MPI_COMM_WORLD, "") == std::vector<std::string>(3));
 }
 
-TEST_CASE("broadcast: rank 0's text on every rank, whatever the others handed in") {
+TEST_CASE("broadcast: returns rank 0's text on every rank, and ignores the other ranks' texts") {
     const std::string mine = rank_of(MPI_COMM_WORLD) == 0 ? std::string(100'000, 'z') : "something else";
 
     CHECK(broadcast(MPI_COMM_WORLD, mine) == std::string(100'000, 'z'));
     CHECK(broadcast(MPI_COMM_WORLD, rank_of(MPI_COMM_WORLD) == 0 ? "" : "x").empty());
 }
 
-TEST_CASE("broadcast_bytes: any root's bytes arrive in messages of a bounded size") {
+TEST_CASE("broadcast_bytes: sends the bytes of any root, in messages of limited size") {
     std::string text = rank_of(MPI_COMM_WORLD) == 2 ? "finch" : "?????";
 
     broadcast_bytes(MPI_COMM_WORLD, 2, std::as_writable_bytes(std::span(text)), 2);
@@ -53,7 +53,7 @@ TEST_CASE("broadcast_bytes: any root's bytes arrive in messages of a bounded siz
     CHECK(text == "finch");
 }
 
-TEST_CASE("gather_all: what is too much for one message comes in several") {
+TEST_CASE("gather_all: splits long text into several messages") {
     const std::string mine(static_cast<std::size_t>(rank_of(MPI_COMM_WORLD)) * 3,
                            static_cast<char>('a' + rank_of(MPI_COMM_WORLD)));
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t size = 100'000;
 
-/// Whether every byte is `value`.
+/// Returns whether every byte is `value`.
 bool holds(const NodeMemory& memory, unsigned char value) {
     return std::ranges::all_of(memory.bytes(), [&](std::byte byte) { return byte == std::byte{value}; });
 }
@@ -24,13 +24,13 @@ void fill(const NodeMemory& memory, unsigned char value) {
 
 }  // namespace
 
-TEST_CASE("the ranks of one machine are on one node, which has its host's name") {
+TEST_CASE("names_of_nodes: the ranks of one machine are on one node with the machine's host name") {
     const auto ranks = static_cast<std::size_t>(size_of(MPI_COMM_WORLD));
 
     CHECK(names_of_nodes(MPI_COMM_WORLD) == std::vector(ranks, finch::cluster::host_name()));
 }
 
-TEST_CASE("node memory: what rank 0 writes all ranks of its node read, in the same pages") {
+TEST_CASE("NodeMemory: all ranks of a node read rank 0's data in the same memory pages") {
     const Communicator node = split_by_node(MPI_COMM_WORLD);
     const NodeMemory memory(node.get(), rank_of(MPI_COMM_WORLD) == 0 ? size : 0);
     fill(memory, 7);
@@ -48,7 +48,7 @@ TEST_CASE("node memory: what rank 0 writes all ranks of its node read, in the sa
     CHECK(memory.bytes()[0] == std::byte{9});
 }
 
-TEST_CASE("node memory: where there is no room for a window every rank has a copy, and is told why") {
+TEST_CASE("NodeMemory: without enough shared memory, every rank has a copy, and problem() gives the reason") {
     const Communicator node = split_by_node(MPI_COMM_WORLD);
     const NodeMemory memory(node.get(), size, size / 2);
     fill(memory, 5);
@@ -60,7 +60,7 @@ TEST_CASE("node memory: where there is no room for a window every rank has a cop
     CHECK(holds(memory, 5));
 }
 
-TEST_CASE("node memory: nothing to share") {
+TEST_CASE("NodeMemory: a size of 0 bytes is allowed") {
     const Communicator node = split_by_node(MPI_COMM_WORLD);
 
     const NodeMemory memory(node.get(), 0);

@@ -1,5 +1,5 @@
-// Prints what the calls of the loop cost, without bounds: they would measure the machine. That ranks of a crowded node
-// give their cores away is tested where that is decided: cluster/environment.cpp.
+// Prints the cost of the calls in the main loop. The test sets no limits, because the cost depends on the machine.
+// tests/cluster/environment.cpp tests that ranks of a crowded node yield their cores.
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/comm/group.hpp"
@@ -15,7 +15,7 @@ using namespace finch::comm;
 
 namespace {
 
-/// A barrier that leaves the cores to those that have not come yet.
+/// Waits for all ranks in a barrier and sleeps between the tests. The cores remain free for ranks that are still busy.
 void wait_asleep() {
     MPI_Request request = MPI_REQUEST_NULL;
     FINCH_MPI(MPI_Ibarrier(MPI_COMM_WORLD, &request));
@@ -27,7 +27,7 @@ void wait_asleep() {
 
 }  // namespace
 
-TEST_CASE("an Order and its answer on 2 ranks, 20 000 times, and what they cost") {
+TEST_CASE("Group: 20 000 orders and answers on 2 ranks are correct (prints their cost)") {
     const int rank = rank_of(MPI_COMM_WORLD);
     const Group group(MPI_COMM_WORLD, rank < 2 ? 0 : 1, rank);
     double microseconds = 0;
@@ -48,7 +48,7 @@ TEST_CASE("an Order and its answer on 2 ranks, 20 000 times, and what they cost"
     MESSAGE(fmt::format("broadcast of 64 bytes and maximum, 2 ranks: {:.2f} us", microseconds));
 }
 
-TEST_CASE("messages of 10 migrants of 30 genes on 4 ranks all arrive, and what they cost") {
+TEST_CASE("mailbox: all messages of 10 migrants of 30 genes between 4 ranks arrive (prints their cost)") {
     const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
     const auto message = std::make_shared<const Bytes>(3200);
     constexpr int rounds = 2000;

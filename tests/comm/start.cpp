@@ -11,7 +11,8 @@ namespace {
 
 const std::vector<std::string> nodes{"n1", "n1", "n2"};
 
-/// The message of the Error that check_start throws within a phase of so many seconds; empty where it throws none.
+/// Returns the message of the Error that check_start throws in a phase of `seconds` seconds, or an empty text if it
+/// throws none.
 std::string refusal(MPI_Comm world, double seconds) {
     try {
         begin_phase("the start", seconds);
@@ -23,13 +24,15 @@ std::string refusal(MPI_Comm world, double seconds) {
     return "";
 }
 
-/// A world of its own, never freed: a collective in which not all ranks took part stays open there.
+/// Returns a duplicate of the world communicator. It is never freed, because collectives that some ranks never joined
+/// remain pending on it.
 MPI_Comm other_world() {
     static std::vector<Communicator> worlds;
     return worlds.emplace_back(duplicate(MPI_COMM_WORLD)).release();
 }
 
-/// Ends once everybody has come. Waits within the phase, so it answers who asks; or not.
+/// Waits until all ranks have called this function. Unless `is_silent`, this rank meanwhile answers the questions of
+/// other ranks.
 void meet(bool is_silent = false) {
     MPI_Request request = MPI_REQUEST_NULL;
     FINCH_MPI(MPI_Ibarrier(MPI_COMM_WORLD, &request));
@@ -46,7 +49,7 @@ void meet(bool is_silent = false) {
 
 }  // namespace
 
-TEST_CASE("check_start: passes where all ranks come, also when one is late, and can be repeated") {
+TEST_CASE("check_start: returns if all ranks call it, also if one is late, and can be repeated") {
     if (rank_of(MPI_COMM_WORLD) == 1) {
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
@@ -54,7 +57,7 @@ TEST_CASE("check_start: passes where all ranks come, also when one is late, and 
     CHECK(refusal(MPI_COMM_WORLD, 60) == "");
 }
 
-TEST_CASE("a phase: world rank 0 names who does not wait, with its node; who waits for something else is not named") {
+TEST_CASE("phase: world rank 0 names the missing rank and its node, but no rank that waits in another call") {
     const int rank = rank_of(MPI_COMM_WORLD);
     MPI_Comm world = other_world();
     const double before = steady_seconds();
@@ -69,7 +72,7 @@ TEST_CASE("a phase: world rank 0 names who does not wait, with its node; who wai
     }
 }
 
-TEST_CASE("a phase: where all wait, but not for the same, world rank 0 doubts the network") {
+TEST_CASE("phase: if all ranks wait in different calls, world rank 0 reports a possible network problem") {
     MPI_Comm world = other_world();
     const std::string what = rank_of(MPI_COMM_WORLD) == 0 ? refusal(world, 0.2) : "";
     meet();
@@ -78,7 +81,7 @@ TEST_CASE("a phase: where all wait, but not for the same, world rank 0 doubts th
     }
 }
 
-TEST_CASE("a phase: a late rank waits on where world rank 0 does, and else names it") {
+TEST_CASE("phase: a rank waits longer if world rank 0 answers, and otherwise names world rank 0") {
     const int rank = rank_of(MPI_COMM_WORLD);
     if (rank == 0) {
         std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -89,7 +92,7 @@ TEST_CASE("a phase: a late rank waits on where world rank 0 does, and else names
     const std::string what = rank == 0 ? "" : refusal(world, 0.2);
     meet(rank == 0);
     if (rank == 0) {
-        end_phase();  // the questions that it has not answered it answers when it waits again
+        end_phase();  // world rank 0 answers the remaining questions in its next wait
     } else {
         CHECK(what.find("the start did not end within 5.25 s: rank 0 on n1 does not answer") != std::string::npos);
     }

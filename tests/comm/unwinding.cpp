@@ -1,5 +1,5 @@
-// Not a test by itself: what tests/comm/CMakeLists.txt runs to see that a rank whose Session is unwound by an exception
-// aborts the whole run, where MPI_Finalize would wait for the others, and they for it, for ever.
+// Not a test by itself. tests/comm/CMakeLists.txt runs this program to check that an exception on one rank aborts the
+// whole run. If Session called MPI_Finalize in this case, all ranks would wait for each other forever.
 #include "finch/comm/mpi.hpp"
 
 #include <cstdio>

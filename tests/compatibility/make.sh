@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes a run directory such as an interrupted job leaves it: tests/compatibility/make.sh FINCH FOLDER
-# Two starts on 2 workers: the first is stopped in good order (models/best.h5), the second is killed with journals that
-# no archive holds and with an unfinished training's snapshot. Each format has such a folder, format-N;
-# tests/compatibility/resume.py resumes, shows and replays them all.
+# Creates the run directory of an interrupted job: tests/compatibility/make.sh FINCH FOLDER
+# The run has two starts with 2 workers. The first start is stopped by a signal and writes models/best.h5. The second is
+# killed. It leaves journals with records that no archive contains, and the snapshot of an unfinished training. Each file
+# format has a run directory of this kind, format-N. tests/compatibility/resume.py shows, resumes and replays all of them.
 set -euo pipefail
 finch=$(realpath "$1")
 mkdir -p "$2"
@@ -48,6 +48,6 @@ start_until() {  # COUNT SIGNAL: starts the run and sends SIGNAL to its ranks on
 
 start_until 3 USR2
 start_until 7 KILL
-rm run/lock run/*.previous run/*/*.previous  # not needed to resume
+rm run/lock run/*.previous run/*/*.previous  # a resume does not need these files
 "$finch" show run --csv >show.csv
 "$finch" --version >version.txt

@@ -1,4 +1,4 @@
-"""Run directories of earlier formats, one folder each: shown, resumed to their end and replayed."""
+"""Shows, resumes and replays a run directory of each earlier format."""
 import csv
 import io
 import pathlib
@@ -11,7 +11,7 @@ import h5py
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "end_to_end"))
 from harness import Folder, check, environment, individuals, outcome_words, passed  # noqa: E402
 
-TOLERANCE = 1e-4  # of a loss: other instruction sets, other last bits
+TOLERANCE = 1e-4  # relative difference of losses: instruction sets round differently
 INTERRUPTED = 76
 
 
@@ -20,7 +20,7 @@ def rows(text):
 
 
 def replayed_losses(text):
-    """(recorded, now) by epoch, from the table that finch replay prints."""
+    """Returns (recorded loss, replayed loss) per epoch, from the table that finch replay prints."""
     lines = [line.split() for line in text.splitlines()]
     return [(float(line[1]), float(line[2])) for line in lines if len(line) >= 4 and line[0].isdigit() and "." in line[1]]
 
@@ -53,7 +53,7 @@ def examine(name, source, folder):
           f"{name}: not {budget} evaluated individuals after the resume\n{output}")
     kept = rows(folder.run(0, "show", run, "--csv"))
     changed = {(id, column): (before[id][column], kept[id][column]) for id in finished
-               for column in set(before[id]) & set(kept[id]) - {"islands"}  # where it is active now: the search went on
+               for column in set(before[id]) & set(kept[id]) - {"islands"}  # the resumed search may change on which islands it is active
                if kept[id][column] != before[id][column]}
     check(not changed, f"{name}: the resume changed a finished individual: {changed}")
     with h5py.File(run / "models/best.h5", "r") as best:

@@ -33,7 +33,7 @@ std::string refusal(Work work) {
 
 }  // namespace
 
-TEST_CASE("a command's names are replaced, doubled braces are braces, and anything else is refused") {
+TEST_CASE("command template: {name} is replaced, {{ and }} become { and }, and other braces are refused") {
     CHECK(command("--lr {lr} {layers}{id}") == "--lr 0.1 30.1.2");
     CHECK(command("awk '{{ print {lr} }}'") == "awk '{ print 0.1 }'");
     CHECK(command("{{lr}}") == "{lr}");
@@ -44,14 +44,14 @@ TEST_CASE("a command's names are replaced, doubled braces are braces, and anythi
     CHECK(contains(refusal([] { return command("{1}"); }), "around no name"));
 }
 
-TEST_CASE("in a file braces around no name are what they are") {
+TEST_CASE("file template: braces that do not enclose a name are kept unchanged") {
     CHECK(file(R"({"a": {"lr": {lr}}, "b": {}})") == R"({"a": {"lr": 0.1}, "b": {}})");
     CHECK(file("{{lr}} {{}} {{ {1} }} {") == "{lr} {{}} {{ {1} }} {");
     CHECK(file("{{lr}") == "{0.1");
     CHECK(contains(refusal([] { return file("{layer}"); }), "did you mean {layers}?"));
 }
 
-TEST_CASE("a command is split as a shell splits words") {
+TEST_CASE("split_command splits a command into words like a POSIX shell") {
     using Words = std::vector<std::string>;
     CHECK(split_command("  a  b\n\tc ") == Words{"a", "b", "c"});
     CHECK(split_command(R"(a 'b  "c"' "d 'e' \"f\"" g\ h '' x"y"'z')") ==
@@ -62,7 +62,7 @@ TEST_CASE("a command is split as a shell splits words") {
     CHECK(contains(refusal([] { return split_command("'' a"); }), "is empty"));
 }
 
-TEST_CASE("words that only a shell understands are found, but not within quotes") {
+TEST_CASE("shell_word finds shell operators (&&, 2>&1, >) outside of quotes") {
     CHECK(shell_word("make && ./run") == "&&");
     CHECK(shell_word("./run 2>&1 | tee log") == "2>&1");
     CHECK(shell_word("./run > log").front() == '>');
@@ -71,11 +71,11 @@ TEST_CASE("words that only a shell understands are found, but not within quotes"
     CHECK(shell_word("./run a&&b").empty());
 }
 
-TEST_CASE("a word that is quoted for a shell is that word again") {
+TEST_CASE("quoted_for_shell escapes quotes, $ and backslashes") {
     CHECK(quoted_for_shell("a'b $(c) \\") == "'a'\\''b $(c) \\'");
 }
 
-TEST_CASE("a program is an objective of its own, whose genes stand in no model") {
+TEST_CASE("a command objective parses without data, model and training sections and refuses them") {
     const std::string space = "space: {lr: {real: [0, 1]}}, ";
     const auto parsed = [&](const std::string& objective, const std::string& more = "") {
         return parse("search: {" + space + "objective: {" + objective + "}" + more + "}", "f");

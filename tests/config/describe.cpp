@@ -16,7 +16,7 @@ struct Examples {
     std::vector<std::string> refused;
 };
 
-/// Values at the bounds of a domain and just beyond them, and values of other types.
+/// Returns examples for a domain: accepted values at its bounds, refused values just outside them or of other types.
 Examples examples_of(const Domain& domain);
 
 struct MakeExamples {
@@ -87,7 +87,8 @@ bool fits(const Domain& domain, const std::string& value) {
     }
 }
 
-/// What one member of an Either refuses, another may take.
+/// Removes refused examples that `domain` accepts. One alternative of an Either may accept
+/// a value that another alternative refuses.
 void keep_refused(const Domain& domain, Examples& examples) {
     std::erase_if(examples.refused, [&](const std::string& value) { return fits(domain, value); });
 }

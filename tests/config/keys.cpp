@@ -18,12 +18,13 @@ std::vector<KeyDescription> all_keys() {
     return describe({config::configuration()}, "");
 }
 
-/// Genes have tests of their own (messages.cpp): their keys hang together. Islands' keys are search.propagator's.
+/// Returns whether `key` belongs to a gene or an island. messages.cpp tests the keys of genes, because they depend on
+/// each other. The keys of islands equal the keys of search.propagator.
 bool is_gene_key(const KeyDescription& key) {
     return begins(key.path, "search.space") || begins(key.path, "search.islands[]");
 }
 
-/// Sets `key` alone: "training.epochs=3", or for a layer's key a model of that layer.
+/// Returns a setting for one key, for example "training.epochs=3". For a layer's key it sets a model with that layer.
 std::string setting(const KeyDescription& key, const std::string& value) {
     const std::string systems = "data.systems[].";
     if (begins(key.path, systems)) {
@@ -49,7 +50,7 @@ std::string setting(const KeyDescription& key, const std::string& value) {
     return fmt::format("model=[{}]", text);
 }
 
-/// What must stand beside a key so that its own bounds alone decide.
+/// Returns other settings that a key requires, so that only its own bounds decide whether `value` is accepted.
 std::vector<std::string> companions(const std::string& path, const std::string& value) {
     if (path == "data.kind") {
         return {"data.path=somewhere"};
@@ -104,7 +105,7 @@ std::string problem_with(const KeyDescription& key, const std::string& value, st
     return problem_of("name: test", settings);
 }
 
-/// "model[0].conv.kernel" for "model[].conv.kernel".
+/// Replaces "[]" by "[0]": "model[].conv.kernel" becomes "model[0].conv.kernel".
 std::string path_in_messages(std::string path) {
     for (std::size_t at = path.find("[]"); at != std::string::npos; at = path.find("[]")) {
         path.replace(at, 2, "[0]");
@@ -112,18 +113,18 @@ std::string path_in_messages(std::string path) {
     return path;
 }
 
-TEST_CASE("every key: its bounds are accepted") {
+TEST_CASE("every key accepts the values at its bounds") {
     int tried = 0;
     for (const KeyDescription& key : all_keys()) {
         for (const std::string& value : is_gene_key(key) ? std::vector<std::string>{} : key.accepted) {
             if (key.path == "search.objective" && value.front() == '[') {
-                continue;  // a list has tests of its own (messages.cpp): its values hang together
+                continue;  // messages.cpp tests lists: their values depend on each other
             }
             if (key.path == "data.systems[].path" && value == "null") {
-                continue;  // what stands for it where data are compared, not where they lie
+                continue;  // null is only used in comparisons of data; a configuration must give a path
             }
             if (begins(key.path, "data.expect.") && value == "null") {
-                continue;  // those of them that must stand there have a test of their own (messages.cpp)
+                continue;  // messages.cpp tests which keys of data.expect are required
             }
             const std::string problem = problem_with(key, value);
             CHECK_MESSAGE(problem == "", key.path << "=" << value << ": " << problem);
@@ -133,8 +134,7 @@ TEST_CASE("every key: its bounds are accepted") {
     CHECK(tried > 150);
 }
 
-TEST_CASE(
-    "every key: what lies just beyond its bounds, or is of another type, is refused by path and what is accepted") {
+TEST_CASE("every key refuses values outside of its bounds and other types; the message names the accepted values") {
     int tried = 0;
     for (const KeyDescription& key : all_keys()) {
         for (const std::string& value : is_gene_key(key) ? std::vector<std::string>{} : key.refused) {
@@ -147,7 +147,7 @@ TEST_CASE(
     CHECK(tried > 500);
 }
 
-TEST_CASE("every key: a gene may stand in data, model and training, where the tables allow it, and nowhere else") {
+TEST_CASE("a key accepts a $gene if and only if the key tables allow genes for this key") {
     for (const KeyDescription& key : all_keys()) {
         const bool plain = !key.accepted.empty() && key.accepted.back().find_first_of("[{") == std::string::npos;
         if (is_gene_key(key) || !plain) {
@@ -164,7 +164,7 @@ TEST_CASE("every key: a gene may stand in data, model and training, where the ta
     }
 }
 
-TEST_CASE("every key has a default that it accepts, a meaning of its own, and stands in the reference") {
+TEST_CASE("every key has a valid default, a description and an entry in the reference text") {
     const std::string reference = config::reference_text();
     for (const KeyDescription& key : all_keys()) {
         const std::string name = key.path.substr(key.path.find_last_of('.') + 1);
@@ -177,13 +177,13 @@ TEST_CASE("every key has a default that it accepts, a meaning of its own, and st
     }
 }
 
-TEST_CASE("the reference parses to the defaults") {
+TEST_CASE("reference_text() parses to the default configuration") {
     const config::Config defaults = config::parse("name: finch", "file.yaml");
 
     CHECK(config::parse(config::reference_text(), "reference").text() == defaults.text());
 }
 
-TEST_CASE("the bounds that the documentation promises") {
+TEST_CASE("the documented bounds of keys hold") {
     const std::set<std::string> accepted{"training.epochs=1",
                                          "training.learning_rate=1e-300",
                                          "search.exchange.probability=1",

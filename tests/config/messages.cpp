@@ -9,12 +9,12 @@ namespace {
 using namespace finch;
 using namespace finch::test;
 
-/// A search of one gene, `lr`, whose specification is `gene`.
+/// Returns a configuration with a single gene, `lr`, with the specification `gene`.
 std::string with_gene(const std::string& gene) {
     return "training:\n  learning_rate: $lr\nsearch:\n  space:\n    lr: " + gene + "\n";
 }
 
-TEST_CASE("a wrong value is named by file, line, path, what is wrong and what is accepted") {
+TEST_CASE("the message for an invalid value has the file, line, path, problem and accepted values") {
     CHECK(problem_of("name: x\ntraining:\n  epochs: 0\n") ==
           "file.yaml:3: training.epochs: '0' is out of range; accepted: a whole number from 1 to 1000000");
     CHECK(problem_of("training: {epochs: many}") ==
@@ -33,7 +33,7 @@ TEST_CASE("a wrong value is named by file, line, path, what is wrong and what is
     CHECK(begins(problem_of("just words"), "file.yaml:1: 'just words' is no section"));
 }
 
-TEST_CASE("a matrix of exchange has a row and a column for each island, and goes with its topology alone") {
+TEST_CASE("exchange.matrix needs one row and one column per island and is accepted only with topology matrix") {
     const auto with = [](const std::string& exchange, const std::string& islands) {
         return problem_of("search:\n  exchange: " + exchange + "\nworkers: {islands: " + islands + "}\n");
     };
@@ -55,7 +55,7 @@ TEST_CASE("a matrix of exchange has a row and a column for each island, and goes
             .exchange.matrix == std::vector<std::vector<double>>{{0, 0.5}, {1, 0}});
 }
 
-TEST_CASE("what data are expected to be: a shape, a size, and classes or targets") {
+TEST_CASE("data.expect needs a shape, a number of samples, and either classes or targets") {
     const auto with = [](const std::string& expect) {
         return problem_of("data: {kind: idx, path: here, expect: {" + expect + "}}\n");
     };
@@ -75,7 +75,7 @@ TEST_CASE("what data are expected to be: a shape, a size, and classes or targets
                    "data.expect: is for data from files; accepted: none"));
 }
 
-TEST_CASE("an unknown key or word is named with the nearest known one") {
+TEST_CASE("the message for an unknown key or word suggests the most similar known one") {
     CHECK(begins(problem_of("training:\n  epohcs: 3\n"),
                  "file.yaml:2: training.epohcs: unknown key (did you mean 'epochs'?); accepted: epochs, batch_size"));
     CHECK(begins(problem_of("serch: {}\n"), "file.yaml:1: serch: unknown key (did you mean 'search'?)"));
@@ -90,14 +90,14 @@ TEST_CASE("an unknown key or word is named with the nearest known one") {
     CHECK(contains(problem_of("search:\n  objective: validation_los\n"), "did you mean 'validation_loss'?"));
 }
 
-TEST_CASE("several objectives take over no result") {
+TEST_CASE("search.duplicates: reuse is refused with several objectives") {
     CHECK(contains(
         problem_of("search: {objective: [validation_loss, parameters], propagator: genetic, duplicates: reuse, "
                    "budget: {evaluations: 5}}"),
         "search.duplicates: knows one objective"));
 }
 
-TEST_CASE("the final choice: a budget of evaluations alone that leaves something to search with; else auto is none") {
+TEST_CASE("final choice: needs a budget of evaluations only; the default is none for small or other budgets") {
     const auto with = [](const std::string& search) { return problem_of("search: {" + search + "}"); };
     CHECK(contains(with("final: {candidates: 4}, budget: {hours: 1}"), "search.final: takes the last evaluations"));
     CHECK(contains(with("final: {candidates: 4}, budget: {evaluations: 500, target_loss: 1}"),
@@ -119,7 +119,7 @@ TEST_CASE("the final choice: a budget of evaluations alone that leaves something
           2);
 }
 
-TEST_CASE("when a search gives up: a number of evaluations, auto by the workers, or never") {
+TEST_CASE("search.give_up_after accepts a number of evaluations, auto (by the number of workers) and none (never)") {
     const auto after = [](const std::string& value) {
         return config::parse("search: {give_up_after: " + value + "}", "file.yaml").give_up_after;
     };
@@ -130,7 +130,7 @@ TEST_CASE("when a search gives up: a number of evaluations, auto by the workers,
     CHECK(contains(problem_of("search: {give_up_after: 0}"), "search.give_up_after"));
 }
 
-TEST_CASE("several objectives: a loss, then costs, each once; what knows one objective refuses and names what does") {
+TEST_CASE("search.objective accepts one loss and different costs, and then refuses options for one objective") {
     const auto with = [](const std::string& search) { return problem_of("search: {" + search + "}"); };
     const std::string two = "objective: [validation_error, parameters], ";
     const config::Config config =
@@ -154,7 +154,7 @@ TEST_CASE("several objectives: a loss, then costs, each once; what knows one obj
         config::parse("search: {" + two + "propagator: genetic, budget: {evaluations: 1000}}", "").final_choice);
 }
 
-TEST_CASE("a duplicate key, an empty file and broken YAML are refused") {
+TEST_CASE("a duplicate key, an empty file and invalid YAML are refused") {
     CHECK(problem_of("training:\n  epochs: 3\n  epochs: 4\n") ==
           "file.yaml:3: training.epochs: duplicate key, first given at file.yaml:2; remove one");
     CHECK(begins(problem_of(""), "file.yaml: is empty"));
@@ -162,7 +162,7 @@ TEST_CASE("a duplicate key, an empty file and broken YAML are refused") {
     CHECK(contains(problem_of("a: [1\nb: 2"), "is no YAML"));
 }
 
-TEST_CASE("bounds of genes: reversed, empty, too many, without a logarithm, not finite") {
+TEST_CASE("gene bounds are refused if they are reversed, empty, too many, not finite or not positive with scale log") {
     CHECK(problem_of(with_gene("{real: [1e-2, 1e-4]}")) ==
           "file.yaml:5: search.space.lr.real: [1e-2, 1e-4] is reversed; accepted: [low, high] with low < high");
     CHECK(contains(problem_of(with_gene("{real: [0.5, 0.5]}")), "[0.5, 0.5] is empty"));
@@ -182,7 +182,7 @@ TEST_CASE("bounds of genes: reversed, empty, too many, without a logarithm, not 
     CHECK(problem_of(with_gene("{int: [1, 1]}")) == "");
 }
 
-TEST_CASE("a gene is of exactly one kind, and only numbers have a scale") {
+TEST_CASE("a gene has exactly one kind, and only numeric genes accept a scale") {
     CHECK(contains(problem_of(with_gene("{scale: log}")),
                    "search.space.lr: has 0 of the keys real, int, choice and value"));
     CHECK(contains(problem_of(with_gene("{real: [1, 2], int: [1, 2]}")), "search.space.lr: has 2 of the keys"));
@@ -193,7 +193,7 @@ TEST_CASE("a gene is of exactly one kind, and only numbers have a scale") {
     CHECK(contains(problem_of(with_gene("[1, 2]")), "search.space.lr: a list is no section"));
 }
 
-TEST_CASE("a gene that nothing uses, and a $name that is no gene, are refused") {
+TEST_CASE("an unused gene and a $name without a gene are refused") {
     CHECK(problem_of("search:\n  space:\n    depth: {int: [1, 2]}\n") ==
           "file.yaml:3: search.space.depth: nothing uses this gene; write $depth for a value of data, model or "
           "training, or remove it");
@@ -204,7 +204,7 @@ TEST_CASE("a gene that nothing uses, and a $name that is no gene, are refused") 
     CHECK(contains(problem_of("data: {kind: $n}"), "file.yaml:1: data.kind: no gene can stand here"));
 }
 
-TEST_CASE("names of genes: no column of a row, no odd letters, not more than 500") {
+TEST_CASE("gene names: reserved columns, invalid characters and more than 500 genes are refused") {
     CHECK(begins(problem_of("training: {learning_rate: $loss}\nsearch:\n  space:\n    loss: {int: [1, 2]}\n"),
                  "file.yaml:4: search.space.loss: is a column of every individual's row"));
     CHECK(contains(problem_of("training: {epochs: $epochs}\nsearch: {space: {epochs: {int: [1, 2]}}}"), "is a column"));
@@ -217,7 +217,7 @@ TEST_CASE("names of genes: no column of a row, no odd letters, not more than 500
     CHECK(contains(problem_of(many), "search.space: has 501 genes; accepted: at most 500"));
 }
 
-TEST_CASE("a value that a gene can take and its key cannot is refused, naming both") {
+TEST_CASE("a gene value that the key does not accept is refused; the message names the key and the gene") {
     CHECK(problem_of(with_gene("{real: [-1, 1]}")) ==
           "file.yaml:2: training.learning_rate: '-1', which gene search.space.lr (file.yaml:5) can take, is out of "
           "range; accepted: auto or a number above 0 and up to 1000");
@@ -228,7 +228,7 @@ TEST_CASE("a value that a gene can take and its key cannot is refused, naming bo
                    "'sdg', which gene search.space.o (file.yaml:2) can take, is unknown (did you mean 'sgd'?)"));
 }
 
-TEST_CASE("an average's decay is in [0, 1): 1 would never leave its first weights") {
+TEST_CASE("training.average: the decay must be in [0, 1), because 1 would keep the initial weights") {
     CHECK(begins(problem_of("training:\n  average: 1\n"), "file.yaml:2: training.average: '1' is out of range"));
     CHECK(begins(problem_of("training: {average: -0.1}"), "file.yaml:1: training.average: '-0.1' is out of range"));
     CHECK(contains(problem_of("training: {average: 1}"), "accepted: none or a number from 0 to 0.999999"));
@@ -236,7 +236,7 @@ TEST_CASE("an average's decay is in [0, 1): 1 would never leave its first weight
     CHECK(problem_of("training: {average: none}") == "");
 }
 
-TEST_CASE("keys that hang together are checked together") {
+TEST_CASE("invalid combinations of keys are refused") {
     CHECK(contains(problem_of("data:\n  kind: idx\n"), "data.path: has no value; data of kind idx is read from there"));
     CHECK(begins(problem_of("training:\n  batch_size: 16\n  batch_size_per_rank: 8\n"),
                  "file.yaml:3: training.batch_size_per_rank: cannot be combined with batch_size"));
@@ -252,7 +252,7 @@ TEST_CASE("keys that hang together are checked together") {
         contains(problem_of("training: {optimizer: {sgd: {}, adam: {}}}"), "training.optimizer: a section has 2 keys"));
 }
 
-TEST_CASE("--set: is applied first, and messages name it") {
+TEST_CASE("--set is applied before the configuration is checked, and its error messages name --set") {
     const std::string yaml = "training:\n  epochs: 0\n";
 
     CHECK(problem_of(yaml, {"training.epochs=3"}) == "");
@@ -266,7 +266,7 @@ TEST_CASE("--set: is applied first, and messages name it") {
     CHECK(config::parse("name: x", "f", {"search.budget.evaluations=7"}).budget.evaluations == 7);
 }
 
-TEST_CASE("pruning: a word or a section; a function has no epochs") {
+TEST_CASE("search.pruning is a word or a section, and is refused for functions, which have no epochs") {
     const auto pruning = [](const std::string& value) {
         return config::parse("name: x", "f", {"search.pruning=" + value}).pruning;
     };
@@ -285,13 +285,13 @@ TEST_CASE("pruning: a word or a section; a function has no epochs") {
     CHECK(problem_of(function + "pruning: none}") == "");
 }
 
-TEST_CASE("a run keeps its rule of pruning; without the key it has none") {
+TEST_CASE("the pruning rule is part of the fixed text, and the default rule is none") {
     const auto fixed = [](const std::string& yaml) { return config::parse(yaml, "f").fixed_text(); };
     CHECK(fixed("search: {pruning: none}") == fixed("name: x"));
     CHECK(config::difference(fixed("search: {pruning: none}"), fixed("search: {pruning: halving}")) != "");
 }
 
-TEST_CASE("load: a missing file names the nearest beside it, a folder is no file") {
+TEST_CASE("load: the error for a missing file suggests the most similar name; a folder is refused") {
     namespace fs = std::filesystem;
     const fs::path folder = fs::temp_directory_path() / "finch-test-config-load";
     fs::create_directories(folder);

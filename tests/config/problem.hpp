@@ -8,7 +8,7 @@
 
 namespace finch::test {
 
-/// The message of the ConfigError that parsing gives; empty where it gives none.
+/// Returns the message of the ConfigError that parse() throws. Returns an empty text if it throws none.
 inline std::string problem_of(const std::string& yaml, const std::vector<std::string>& settings = {}) {
     try {
         (void)config::parse(yaml, "file.yaml", settings);

@@ -7,7 +7,7 @@ namespace {
 using namespace finch;
 using namespace finch::test;
 
-TEST_CASE("without a propagator it is auto") {
+TEST_CASE("the default propagator is auto") {
     const auto index_of = [](const std::string& search) {
         return config::parse("search: {" + search + "budget: {evaluations: 5}}", "file.yaml").propagator.index();
     };
@@ -16,7 +16,7 @@ TEST_CASE("without a propagator it is auto") {
     CHECK(contains(config::parse("search: {budget: {evaluations: 5}}", "file.yaml").text(), "propagator: auto"));
 }
 
-TEST_CASE("islands: a propagator for each, in turn; no more than there are islands") {
+TEST_CASE("search.islands: the list of propagators is used cyclically; more entries than islands are refused") {
     const auto sphere = [](const std::string& more) {
         return "search: {objective: {function: sphere}, propagator: random, " + more + "}\nworkers: {islands: 3}";
     };
@@ -39,7 +39,7 @@ TEST_CASE("islands: a propagator for each, in turn; no more than there are islan
                    "'canonical' needs cognitive + social above 4, not 3"));
 }
 
-TEST_CASE("nelder_mead: a choice without an order is refused, by its name") {
+TEST_CASE("nelder_mead: an unordered choice is refused; the message names the gene") {
     CHECK(contains(problem_of("search: {space: {act: {choice: [relu, tanh]}}, propagator: nelder_mead}\n"
                               "model: [{conv: {activation: $act}}, flatten, linear]"),
                    "search.propagator: nelder_mead moves numbers and ordered choices, and act is a choice without an "

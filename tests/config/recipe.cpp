@@ -37,7 +37,7 @@ search:
     gamma: {real: [0.5, 0.999]}
 )";
 
-TEST_CASE("recipe: a learning rate that is not given is the optimizer's usual one, and config.yaml says it") {
+TEST_CASE("recipe: the default learning rate depends on the optimizer, and config.yaml contains it") {
     const auto rate_of = [](const std::string& training) {
         return config::parse("training: {" + training + "}", "f").recipe({}, 1).training.learning_rate;
     };
@@ -52,7 +52,7 @@ TEST_CASE("recipe: a learning rate that is not given is the optimizer's usual on
     CHECK_FALSE(chosen.recipe({1}, 1).training.learning_rate);
 }
 
-TEST_CASE("recipe: an average's decay may be a gene, also one that can be none; there is none by default") {
+TEST_CASE("recipe: training.average can be a gene, also a choice with the word none; the default is none") {
     const auto average_of = [](const std::string& space, double value) {
         const std::string text = "training: {average: $ema}\nsearch: {space: {ema: {" + space + "}}}";
         return config::parse(text, "f").recipe({value}, 1).training.average;
@@ -63,7 +63,7 @@ TEST_CASE("recipe: an average's decay may be a gene, also one that can be none; 
     CHECK_FALSE(config::parse("name: x", "f").recipe({}, 1).training.average);
 }
 
-TEST_CASE("recipe: every kind of gene is replaced by its value, in data, model and training") {
+TEST_CASE("recipe: genes of every kind are replaced by their values in data, model and training") {
     const config::Config config = config::parse("seed: 9" + all_kinds, "file.yaml");
     const double lr = 0.1 / 3;
 
@@ -88,7 +88,7 @@ TEST_CASE("recipe: every kind of gene is replaced by its value, in data, model a
     const auto& pool = std::get<nn::PoolLayer>(recipe.model[1]);
     CHECK(pool.kind == backend::Pooling::average);
     CHECK(pool.kernel == 2);
-    CHECK(!pool.stride);  // the kernel
+    CHECK(!pool.stride);  // no value: the stride equals the kernel
     CHECK(std::get<nn::ActivationLayer>(recipe.model[2]).activation == backend::Activation::sigmoid);
     CHECK(std::holds_alternative<nn::FlattenLayer>(recipe.model[3]));
     CHECK(std::get<nn::LinearLayer>(recipe.model[4]).units == 30);
@@ -98,13 +98,13 @@ TEST_CASE("recipe: every kind of gene is replaced by its value, in data, model a
     CHECK(recipe.training.batch_size_per_rank == 16);
     CHECK(recipe.training.scale_learning_rate == train::ScaleLearningRate::sqrt);
     CHECK(std::get<backend::AdamW>(recipe.training.optimizer).weight_decay == 0.01);
-    CHECK(recipe.training.learning_rate == lr / 10);  // to the same bits
+    CHECK(recipe.training.learning_rate == lr / 10);
     CHECK(std::get<nn::StepSchedule>(recipe.training.schedule).every == 2);
     CHECK(std::get<nn::StepSchedule>(recipe.training.schedule).factor == 0.9);
     CHECK(recipe.training.patience == 4);
 }
 
-TEST_CASE("recipe: without genes the sections are what they say, with torch.optim's defaults") {
+TEST_CASE("recipe: without genes, the configured values and the defaults of torch.optim are used") {
     const config::Config config = config::parse("training: {optimizer: adam, schedule: {cosine: {minimum: 0.1}}}", "f");
 
     const train::Recipe recipe = config.recipe({}, 1);
@@ -123,12 +123,12 @@ TEST_CASE("recipe: without genes the sections are what they say, with torch.opti
     CHECK(!std::get<nn::ConvLayer>(recipe.model[0]).padding);
 }
 
-TEST_CASE("recipe: a genome of another length is a fault of the program") {
+TEST_CASE("recipe: a genome with a wrong number of genes throws Error") {
     CHECK_THROWS_AS((void)config::parse("name: x", "f").recipe({1.0}, 1), Error);
     CHECK_THROWS_AS((void)config::parse("search: {objective: {function: sphere}}", "f").recipe({1.0, 1.0}, 1), Error);
 }
 
-TEST_CASE("text: parses to an equal configuration, with every default written out") {
+TEST_CASE("text: parsing text() gives an equal configuration") {
     for (const std::string& yaml :
          {std::string("name: x"), all_kinds, std::string("search: {objective: {function: rastrigin, dimensions: 20}}"),
           std::string(
@@ -151,7 +151,7 @@ TEST_CASE("text: parses to an equal configuration, with every default written ou
     }
 }
 
-TEST_CASE("a benchmark function brings its genes and its usual dimensions") {
+TEST_CASE("a benchmark function defines its own genes and has a default number of dimensions") {
     const config::Config config = config::parse("search: {objective: {function: rastrigin, seconds: 2}}", "f");
 
     const auto& objective = std::get<config::FunctionObjective>(config.objective);
@@ -166,7 +166,7 @@ TEST_CASE("a benchmark function brings its genes and its usual dimensions") {
     CHECK(objective.duration().median_seconds == 2);
 }
 
-TEST_CASE("a benchmark function is moved and turned where asked, the same way by every reader") {
+TEST_CASE("a benchmark function is shifted and rotated on request, identically in every process") {
     const auto instance_of = [](const std::string& keys) {
         const config::Config config =
             config::parse("search: {objective: {function: rastrigin, dimensions: 5, " + keys + "}}", "f");
@@ -184,7 +184,7 @@ TEST_CASE("a benchmark function is moved and turned where asked, the same way by
     CHECK(instance_of("rotate: true").optimum()[0] == 0);
 }
 
-TEST_CASE("difference: names each key that differs, and takes equal numbers for equal") {
+TEST_CASE("difference: names each different key, and treats equal numbers in other notations as equal") {
     const auto fixed = [](const std::string& yaml) { return config::parse(yaml, "f").fixed_text(); };
     const std::string before = fixed("training: {batch_size: 16, learning_rate: 1e-4}");
 
@@ -198,7 +198,7 @@ TEST_CASE("difference: names each key that differs, and takes equal numbers for 
                    "model[2].linear.units: nothing → classes"));
 }
 
-TEST_CASE("what may change between two starts is no part of the fixed text") {
+TEST_CASE("fixed_text() excludes keys that may change between two starts of a run") {
     const auto fixed = [](const std::string& yaml) { return config::parse(yaml, "f").fixed_text(); };
 
     CHECK(fixed("name: x") ==
@@ -221,11 +221,11 @@ TEST_CASE("what may change between two starts is no part of the fixed text") {
     const auto validation = [&](const std::string& yaml) {
         return fixed("data: {kind: cifar, path: here, validation: " + yaml + "}");
     };
-    CHECK(validation("{own: {path: a}}") == validation("{own: {path: b}}"));  // data may move
+    CHECK(validation("{own: {path: a}}") == validation("{own: {path: b}}"));  // the path may change between two starts
     CHECK(validation("own") != validation("sampled"));
 }
 
-TEST_CASE("check_models: a space in which only some networks can exist passes, one without any is refused by layer") {
+TEST_CASE("check_models accepts a space with at least one valid network; otherwise the message names the layer") {
     const std::string head =
         "training: {learning_rate: $lr}\nmodel:\n  - max_pool: {kernel: 2, repeat: $pools}\n  - flatten\n"
         "  - linear\nsearch:\n  space:\n    lr: {real: [0.1, 1]}\n";
@@ -238,7 +238,7 @@ TEST_CASE("check_models: a space in which only some networks can exist passes, o
         doctest::Contains("28 x 28 x 1 and 10 outputs"), ConfigError);
 }
 
-TEST_CASE("recipe: streamed pixels are for data from files, and no gene chooses how they are read") {
+TEST_CASE("recipe: data.memory streamed needs data from files, and prefetch options cannot be genes") {
     const auto data = config::parse("data: {kind: idx, path: x, memory: streamed, prefetch: {threads: 3}}", "f");
 
     const data::Options options = data.recipe({}, 1).data;

@@ -12,7 +12,7 @@ config::Config shipped(const std::string& name) {
     return config::load(std::filesystem::path(source == nullptr ? "." : source) / "configs" / name);
 }
 
-TEST_CASE("mnist.yaml is the search of Propulate's tutorial") {
+TEST_CASE("mnist.yaml matches the search in Propulate's tutorial") {
     const config::Config config = shipped("mnist.yaml");
 
     REQUIRE(config.space.size() == 4);
@@ -43,7 +43,7 @@ TEST_CASE("mnist.yaml is the search of Propulate's tutorial") {
     CHECK_NOTHROW(config::check_models(config, {28, 28, 1}, 10));
 }
 
-TEST_CASE("quickstart.yaml trains on generated digits with 2 islands of one worker of 2 ranks") {
+TEST_CASE("quickstart.yaml trains on generated digits with 2 islands, each with one worker of 2 ranks") {
     const config::Config config = shipped("quickstart.yaml");
 
     CHECK(config.workers.ranks == 2);
@@ -54,7 +54,7 @@ TEST_CASE("quickstart.yaml trains on generated digits with 2 islands of one work
     CHECK_NOTHROW(config::check_models(config, {28, 28, 1}, 10));
 }
 
-TEST_CASE("cifar10.yaml is a family of residual networks, each of which can be made") {
+TEST_CASE("cifar10.yaml searches residual networks with 12 genes and passes check_models") {
     const config::Config config = shipped("cifar10.yaml");
 
     CHECK(config.space.size() == 12);

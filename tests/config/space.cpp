@@ -8,7 +8,7 @@ namespace {
 using namespace finch;
 using namespace finch::test;
 
-/// A search of one gene, `g`, whose specification is `gene`.
+/// Returns a configuration with a single gene, `g`, with the specification `gene`.
 std::string with_one_gene(const std::string& gene) {
     return "training:\n  learning_rate: $g\nsearch:\n  space:\n    g: " + gene + "\n";
 }
@@ -17,7 +17,8 @@ search::Gene gene_of(const std::string& gene, const std::vector<std::string>& se
     return config::parse(with_one_gene(gene), "f", settings).space.genes.at(0);
 }
 
-/// Three genes, of which `momentum` stands where sgd's momentum is and `when` says when; `more` are lines of search.
+/// Returns a configuration with four genes. Gene `momentum` sets sgd's momentum under the condition `when`. `more`
+/// contains further lines of the search section.
 std::string with_when(const std::string& when, const std::string& more = "") {
     return "model: [{conv: {channels: $width, repeat: $layers}}, flatten, linear]\n"
            "training: {optimizer: {sgd: {momentum: $momentum}}, learning_rate: $lr}\n"
@@ -37,7 +38,7 @@ double momentum_of(const config::Config& config, const search::Genome& genome) {
 
 const std::string function = "search:\n  objective: {function: sphere, dimensions: 3}\n";
 
-TEST_CASE("a gene chooses an alternative whose keys are said, genes among them") {
+TEST_CASE("a gene can choose between alternatives that have their own keys, and these keys may be genes") {
     const std::string yaml =
         "model:\n  - $pool: {max_pool: {kernel: $k}, average_pool: {kernel: 4}}\n  - flatten\n  - linear\n"
         "training:\n  optimizer: {$o: {sgd: {momentum: $m, weight_decay: 0.5}, adam: {beta1: $beta}}}\n"
@@ -63,7 +64,7 @@ TEST_CASE("a gene chooses an alternative whose keys are said, genes among them")
     CHECK(std::get<backend::Adam>(frozen.recipe({0, 0.1, 0.7, 0, 3}, 1).training.optimizer).beta1 == 0.7);
 }
 
-TEST_CASE("alternatives that a gene cannot choose, or that there are not, are refused") {
+TEST_CASE("alternatives that are unknown or not among the gene's choices are refused") {
     const auto with = [](const std::string& listed) {
         return problem_of("training:\n  optimizer: {$o: " + listed +
                           "}\nsearch: {space: {o: {choice: [sgd, adam]}, m: {real: [0.1, 2]}}}\n");
@@ -88,7 +89,7 @@ TEST_CASE("alternatives that a gene cannot choose, or that there are not, are re
 
 }  // namespace
 
-TEST_CASE("steps, scales and ordered choices are read") {
+TEST_CASE("steps, scales and ordered choices of genes are parsed") {
     CHECK(gene_of("{real: [0.1, 0.5], step: 0.1}") ==
           search::Gene{"g", search::RealGene{0.1, 0.5, search::Scale::linear, 0.1}});
     CHECK(gene_of("{int: [8, 64], step: 8, scale: log}") ==
@@ -97,7 +98,7 @@ TEST_CASE("steps, scales and ordered choices are read") {
           search::Gene{"g", search::ChoiceGene{{"1", "2", "3"}, true}});
 }
 
-TEST_CASE("steps that cannot be are refused") {
+TEST_CASE("invalid steps of genes are refused") {
     CHECK(problem_of(with_one_gene("{real: [0.1, 1], scale: log, step: 0.1}")) ==
           "file.yaml:5: search.space.g.step: cannot be combined with scale log, whose values differ by factors; "
           "accepted: "
@@ -122,7 +123,7 @@ TEST_CASE("steps that cannot be are refused") {
     CHECK(contains(problem_of(with_one_gene("{real: [0.5, 0.5]}")), "low < high, or {value: 0.5}"));
 }
 
-TEST_CASE("a value alone is a gene that is fixed, also from the command line") {
+TEST_CASE("a single value instead of a range defines a fixed gene, in the file and with --set") {
     CHECK(gene_of("{value: 0.5}") == search::Gene{"g", search::RealGene{0.5, 0.5}});
     CHECK(gene_of("0.5") == gene_of("{value: 0.5}"));
     CHECK(gene_of("3") == search::Gene{"g", search::IntGene{3, 3}});
@@ -144,13 +145,13 @@ TEST_CASE("a value alone is a gene that is fixed, also from the command line") {
 
 namespace {
 
-/// The gene `g` of a program's search.
+/// Returns the gene `g` of a search with a command objective.
 search::Gene of_program(const std::string& gene, const std::vector<std::string>& settings = {}) {
     return config::parse("search: {objective: {command: a}, space: {g: " + gene + "}}", "f", settings)
         .space.genes.at(0);
 }
 
-/// The text that a program gets for a gene of one value, and whether JSON has it as a number.
+/// Returns the text that a program gets for a fixed gene, and whether JSON contains it as a number.
 std::pair<std::string, bool> given(const search::Gene& gene) {
     const auto* const choice = std::get_if<search::ChoiceGene>(&gene.kind);
     REQUIRE(search::is_fixed(gene));
@@ -159,7 +160,7 @@ std::pair<std::string, bool> given(const search::Gene& gene) {
 
 }  // namespace
 
-TEST_CASE("a value that is not searched stays the text that was written") {
+TEST_CASE("a fixed gene passes its value to programs exactly as written") {
     std::istringstream texts(
         "3.10 007 -01 00 00.5 01e3 1.50e3 .5e1 1.e3 0x10 0o17 1_000 +5 .5 5. 0.50 yes no on off true 2026-11-25 "
         "12:30:00 .inf .nan nan inf ~x 9223372036854775808 12345678901234567890123 "
@@ -203,7 +204,7 @@ TEST_CASE("a value that is not searched stays the text that was written") {
     }
 }
 
-TEST_CASE("a value frozen over a gene is what the search would give") {
+TEST_CASE("a gene frozen by --set gives the same text as the same value in a search") {
     const std::string versions = "{choice: [3.9, 3.10, 007, 1e3, '2', yes]}";
     for (const std::string option : {"3.9", "3.10", "007", "1e3", "2", "yes"}) {
         const search::Gene searched = of_program(versions);
@@ -244,8 +245,7 @@ TEST_CASE("a value frozen over a gene is what the search would give") {
     CHECK(contains(refused("{real: [0, 1]}", "search.space.g=word"), "'word' is no number"));
 }
 
-TEST_CASE(
-    "a frozen gene keeps its conditions, reads back from config.yaml, and its search is that of the value alone") {
+TEST_CASE("a gene frozen by --set keeps its conditions, round-trips through text() and equals a fixed gene") {
     const std::string yaml =
         "search: {objective: {command: a}, space: {o: {choice: [x, y]}, g: {choice: [3.9, 3.10], when: {o: [x]}}}}";
     const config::Config frozen = config::parse(yaml, "f", {"search.space.g=3.10"});
@@ -259,7 +259,7 @@ TEST_CASE(
     CHECK(config::difference(frozen.fixed_text(), other) == "search.space.g.value: 3.10 → 3.9");
 }
 
-TEST_CASE("whole numbers of a genome are exact or refused") {
+TEST_CASE("integer genes refuse numbers that a double cannot represent exactly") {
     const search::Gene gene{"n", search::IntGene{0, std::int64_t{1} << 53}};
     CHECK(search::value_in(gene, "9007199254740992") == 9007199254740992.0);
     CHECK_FALSE(search::value_in(gene, "9007199254740993"));
@@ -269,7 +269,7 @@ TEST_CASE("whole numbers of a genome are exact or refused") {
                    "search.space.g.int"));
 }
 
-TEST_CASE("differences compare texts of genes as texts, and whole numbers digit by digit") {
+TEST_CASE("difference: compares choices and fixed genes as text, and whole numbers exactly") {
     const auto with = [](const std::string& gene) { return "search: {space: {g: " + gene + "}}"; };
     CHECK(config::difference(with("{real: [1e-4, 1]}"), with("{real: [0.0001, 1.0]}")) == "");
     CHECK(config::difference(with("{choice: [3.9, 3.10]}"), with("{choice: [3.9, 3.1]}")) ==
@@ -280,7 +280,7 @@ TEST_CASE("differences compare texts of genes as texts, and whole numbers digit 
           "seed: 9007199254740993 → 9007199254740992");
 }
 
-TEST_CASE("an inactive gene leaves its key as if it were not there") {
+TEST_CASE("a gene with an unfulfilled `when` condition leaves its key at the default") {
     const config::Config config = config::parse(with_when("{width: [16, 32], layers: [2]}"), "f");
 
     CHECK(config.space.genes[3].when == std::vector<search::Condition>{{0, {1, 2}}, {1, {2}}});
@@ -291,7 +291,7 @@ TEST_CASE("an inactive gene leaves its key as if it were not there") {
     CHECK(config::parse(config.text(), "again").space == config.space);
 }
 
-TEST_CASE("the default is the key's, also where it is not that of the struct, and that of a layer") {
+TEST_CASE("an inactive gene leaves the default of its key, even if the default of the C++ struct differs") {
     const config::Config config = config::parse(
         "model: [{conv: {channels: $c, repeat: $n}}, activation: $a, flatten, linear]\n"
         "training: {early_stopping: {patience: $p}, optimizer: $o}\n"
@@ -314,7 +314,7 @@ TEST_CASE("the default is the key's, also where it is not that of the struct, an
     CHECK(off.training.optimizer.index() == train::Options{}.optimizer.index());
 }
 
-TEST_CASE("conditions that cannot be are refused") {
+TEST_CASE("invalid `when` conditions are refused") {
     CHECK(problem_of(with_when("{widht: [16]}")) ==
           "file.yaml:8: search.space.momentum.when.widht: is no gene (did you mean 'width'?); accepted: width, layers, "
           "lr, "
@@ -348,7 +348,7 @@ TEST_CASE("conditions that cannot be are refused") {
           "and search.space.layer has `when`; accepted: a gene without it, or a key that has a default");
 }
 
-TEST_CASE("a gene that others hang on is used, and can be frozen by --set at any value") {
+TEST_CASE("a gene that is only used in a `when` condition is accepted and can be frozen by --set at any value") {
     const std::string yaml =
         "training: {optimizer: {sgd: {momentum: $m}}}\nsearch: {space: {on: {choice: [no, yes]}, m: {real: [0, 0.9], "
         "when: {on: [yes]}}}}";
@@ -358,8 +358,7 @@ TEST_CASE("a gene that others hang on is used, and can be frozen by --set at any
     CHECK(momentum_of(config::parse(yaml, "f", {"search.space.on=no"}), {0, 0.5}) == 0);
 }
 
-TEST_CASE(
-    "genes below what is not chosen or stands there 0 times are inactive, so that equal trainings are one genome") {
+TEST_CASE("genes of unchosen alternatives and layers with repeat 0 are inactive: equal trainings have one genome") {
     const std::string yaml = R"(
 model:
   - conv: {channels: $width, activation: $act, repeat: $layers}
@@ -410,7 +409,7 @@ search:
     CHECK_FALSE(search::active_genes(frozen.space, {0, 0.5, 0.6, 0, 9, 1, 0, 1, 1, 2, 5})[8]);
 }
 
-TEST_CASE("constraints: read with the space, refused by column, and where no genome obeys them") {
+TEST_CASE("search.constraints: errors name the column, and constraints that no genome fulfils are refused") {
     const config::Config config =
         config::parse(with_when("{layers: [2]}", "  constraints: [\"width * layers <= 48\", lr < 0.1]\n"), "f");
     REQUIRE(config.constraints.size() == 2);
@@ -432,7 +431,7 @@ TEST_CASE("constraints: read with the space, refused by column, and where no gen
     CHECK(contains(problem_of(function + "  constraints: [x0]\n"), "column 1: a number stands here"));
 }
 
-TEST_CASE("checks of keys that hang together leave out what the constraints forbid") {
+TEST_CASE("checks of key combinations skip genomes that the constraints forbid") {
     const std::string nesterov =
         "training: {optimizer: {sgd: {momentum: $m, nesterov: $n}}}\nsearch:\n  space: {m: {real: [0, "
         "0.9], step: 0.3}, n: {choice: [false, true]}}\n";
@@ -441,7 +440,7 @@ TEST_CASE("checks of keys that hang together leave out what the constraints forb
     CHECK(problem_of(nesterov + "  constraints: [n == false or m > 0]\n") == "");
 }
 
-TEST_CASE("first guesses: listed with the genes that are known, others open") {
+TEST_CASE("search.first accepts a list of partial genomes; genes without a value stay open") {
     const config::Config config = config::parse(
         with_when("{layers: [2]}", "  first: [{lr: 0.03, width: 32}, {momentum: 0.7, layers: 2}]\n"), "f");
 
@@ -455,7 +454,7 @@ TEST_CASE("first guesses: listed with the genes that are known, others open") {
     CHECK(again.fixed_text() == config.fixed_text());
 }
 
-TEST_CASE("first guesses that cannot be are refused") {
+TEST_CASE("invalid first guesses are refused") {
     CHECK(problem_of(function + "  first:\n    - {x0: 1}\n    - {x9: 1}\n") ==
           "file.yaml:5: search.first[1].x9: is no gene (did you mean 'x0'?); accepted: x0, x1, x2");
     CHECK(problem_of(function + "  first: [{x0: 7}]\n") ==
@@ -470,7 +469,7 @@ TEST_CASE("first guesses that cannot be are refused") {
                    "search.first[0].e: '3' is no value of this gene; accepted: 2, its only value"));
 }
 
-TEST_CASE("first: an earlier run is named, not read, and what was found there is kept") {
+TEST_CASE("search.first: parsing stores the path of an earlier run without reading the run, and accepts guesses") {
     const config::Config named = config::parse(function + "  first: {run: some/where, best: 3}\n", "f");
     CHECK(named.first.run == "some/where");
     CHECK(named.first.best == 3);
@@ -483,7 +482,7 @@ TEST_CASE("first: an earlier run is named, not read, and what was found there is
                    "search.first.guesses[0].x1: '20'"));
 }
 
-TEST_CASE("start: sobol for up to 21 free genes, none for a propagator without a population") {
+TEST_CASE("search.start: sobol needs at most 21 free genes and a propagator with a population") {
     const auto sphere = [](int dimensions, const std::string& more) {
         return "search: {objective: {function: sphere, dimensions: " + std::to_string(dimensions) + "}, " + more + "}";
     };
@@ -496,7 +495,7 @@ TEST_CASE("start: sobol for up to 21 free genes, none for a propagator without a
                    "search.start: 'sobol' is for as many individuals as the propagator breeds from"));
 }
 
-TEST_CASE("what a run begins with cannot change between two starts; old configurations go on") {
+TEST_CASE("search.start, search.first and search.constraints are part of a configuration's fixed text") {
     const auto fixed = [](const std::string& yaml) { return config::parse(yaml, "f").fixed_text(); };
 
     CHECK(fixed(function) != fixed(function + "  start: latin\n"));

@@ -14,7 +14,7 @@ Tree scalar(const std::string& text) {
     return {.kind = Tree::Kind::scalar, .text = text};
 }
 
-/// Kind, text, quotes and items, without places.
+/// Returns whether two trees have the same kinds, texts, quotes, keys and items. Ignores `place`.
 bool same(const Tree& a, const Tree& b) {
     if (a.kind != b.kind || a.text != b.text || a.quoted != b.quoted || a.keys != b.keys ||
         a.items.size() != b.items.size()) {
@@ -28,7 +28,7 @@ bool same(const Tree& a, const Tree& b) {
     return true;
 }
 
-TEST_CASE("parse_yaml: every value knows its line, in a map that of its key") {
+TEST_CASE("parse_yaml: a value in a map has the line number of its key, and a list item has its own line number") {
     const Tree tree = parse_yaml("# a comment\na: 1\nb:\n\n  c: [x,\n     y]\n", "f.yaml");
 
     CHECK(tree["a"].place == "f.yaml:2");
@@ -38,14 +38,14 @@ TEST_CASE("parse_yaml: every value knows its line, in a map that of its key") {
     CHECK(tree["b"]["c"].items[1].place == "f.yaml:6");
 }
 
-TEST_CASE("parse_yaml: a duplicate key is refused with its path, its line and that of the first") {
+TEST_CASE("parse_yaml: a duplicate key is refused; the message has its path and the lines of both occurrences") {
     CHECK_THROWS_WITH_AS((void)parse_yaml("a:\n  b: 1\n  c: 2\n  b: 3\n", "f.yaml"),
                          "f.yaml:4: a.b: duplicate key, first given at f.yaml:2; remove one", ConfigError);
     CHECK_THROWS_WITH_AS((void)parse_yaml("a: [{b: 1, b: 1}]", "f.yaml"), doctest::Contains("a[0].b: duplicate key"),
                          ConfigError);
 }
 
-TEST_CASE("parse_yaml: broken YAML is refused with its line") {
+TEST_CASE("parse_yaml: invalid YAML is refused; the message has the line number") {
     CHECK_THROWS_WITH_AS((void)parse_yaml("a: 1\nb: [1, 2\nc: 3\n", "f.yaml"), doctest::Contains("f.yaml:"),
                          ConfigError);
     CHECK_THROWS_WITH_AS((void)parse_yaml("a: 1\n\tb: 2\n", "f.yaml"), doctest::Contains("f.yaml:2: is no YAML"),
@@ -60,7 +60,7 @@ TEST_CASE("parse_yaml: broken YAML is refused with its line") {
                          ConfigError);
 }
 
-TEST_CASE("parse_yaml: deep nesting and aliases of aliases end in a message, not in a crash") {
+TEST_CASE("parse_yaml: deep nesting and nested aliases throw ConfigError and do not crash") {
     std::string bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n";
     for (char name = 'b'; name < 'k'; ++name) {
         const std::string before(1, static_cast<char>(name - 1));
@@ -75,7 +75,7 @@ TEST_CASE("parse_yaml: deep nesting and aliases of aliases end in a message, not
     CHECK_THROWS_WITH_AS((void)parse_yaml(bomb, "f.yaml"), doctest::Contains("more than 100000 values"), ConfigError);
 }
 
-TEST_CASE("parse_yaml: anchors within anchors, and very many keys, end in a message") {
+TEST_CASE("parse_yaml: nested anchors with too many values and maps with too many keys throw ConfigError") {
     std::string nested;
     for (int depth = 0; depth < 300; ++depth) {
         nested += "[&a" + std::to_string(depth) + " ";
@@ -95,7 +95,7 @@ TEST_CASE("parse_yaml: anchors within anchors, and very many keys, end in a mess
                          ConfigError);
 }
 
-TEST_CASE("apply_setting: a path deeper than any configuration is refused") {
+TEST_CASE("apply_setting: a path of 50001 keys is refused") {
     Tree root = parse_yaml("name: x", "f.yaml");
     std::string path = "a";
     for (int depth = 0; depth < 50000; ++depth) {
@@ -105,13 +105,13 @@ TEST_CASE("apply_setting: a path deeper than any configuration is refused") {
     CHECK_THROWS_WITH_AS(apply_setting(root, path + "=1"), doctest::Contains("a path of 50001 keys"), ConfigError);
 }
 
-TEST_CASE("parse_yaml: an alias stands for what it names") {
+TEST_CASE("parse_yaml: an alias has the same value as its anchor") {
     const Tree tree = parse_yaml("a: &x {b: 1}\nc: *x\n", "f.yaml");
 
     CHECK(same(tree["a"], tree["c"]));
 }
 
-TEST_CASE("emit: what it writes reads back to the same tree") {
+TEST_CASE("emit: parsing the emitted text gives the same tree") {
     for (const std::string yaml :
          {"a: 1\nb: {c: [1, 2], d: {}, e: []}\nf: null\n", "- x\n- {y: 1, z: [a, {b: c}]}\n- [[1], [2]]\n",
           "a: \"5\"\nb: 'it''s'\nc: \"tab\\tquote\\\" back\\\\ line\\n\"\n", "a: $gene\nb: ü\nc: 1.0e-4\nd: '-'\n",
@@ -119,14 +119,14 @@ TEST_CASE("emit: what it writes reads back to the same tree") {
         const Tree tree = parse_yaml(yaml, "f.yaml");
         const Tree again = parse_yaml(emit(tree), "again");
         INFO(emit(tree));
-        // Words with spaces come back in quotes, which is the same text.
+        // emit() quotes words with spaces, so `quoted` may differ between `tree` and `again`.
         CHECK(emit(again) == emit(tree));
         CHECK(again.items.size() == tree.items.size());
     }
     CHECK(same(parse_yaml(emit(parse_yaml("a: {b: [1, x]}", "f")), "g"), parse_yaml("a: {b: [1, x]}", "f")));
 }
 
-TEST_CASE("whole_number: decimal digits alone") {
+TEST_CASE("whole_number: accepts only decimal digits with an optional minus sign") {
     CHECK(whole_number(scalar("0")) == 0);
     CHECK(whole_number(scalar("-17")) == -17);
     CHECK(whole_number(scalar("9223372036854775807")) == 9223372036854775807);
@@ -138,7 +138,7 @@ TEST_CASE("whole_number: decimal digits alone") {
     CHECK(!whole_number(quoted));
 }
 
-TEST_CASE("real_number: finite decimal numbers, with or without an exponent") {
+TEST_CASE("real_number: accepts finite decimal numbers, with or without an exponent") {
     CHECK(real_number(scalar("1e-4")) == 1e-4);
     CHECK(real_number(scalar("1.0E+2")) == 100);
     CHECK(real_number(scalar("-0.5")) == -0.5);
@@ -148,7 +148,7 @@ TEST_CASE("real_number: finite decimal numbers, with or without an exponent") {
     }
 }
 
-TEST_CASE("flag: true and false alone") {
+TEST_CASE("flag: accepts only true and false") {
     CHECK(flag(scalar("true")) == true);
     CHECK(flag(scalar("false")) == false);
     for (const char* text : {"yes", "no", "on", "off", "True", "1", ""}) {
@@ -156,7 +156,7 @@ TEST_CASE("flag: true and false alone") {
     }
 }
 
-TEST_CASE("apply_setting: sets, adds and replaces, in maps and in lists") {
+TEST_CASE("apply_setting: replaces and adds values in maps and lists") {
     Tree tree = parse_yaml("a: {b: 1}\nl: [{k: 1}, x]\nw: word\n", "f.yaml");
 
     apply_setting(tree, "a.b=2");
@@ -168,13 +168,13 @@ TEST_CASE("apply_setting: sets, adds and replaces, in maps and in lists") {
     apply_setting(tree, "e==");
 
     CHECK(same(tree, parse_yaml("{a: {b: 2, c: {d: [1, 2]}}, l: [{k: 5}, {m: 6}, y], w: {v: 7}, e: '='}", "g")) ==
-          false);  // '=' stands there without quotes
+          false);  // the value is an unquoted =
     CHECK(same(tree, parse_yaml("{a: {b: 2, c: {d: [1, 2]}}, l: [{k: 5}, {m: 6}, y], w: {v: 7}, e: =}", "g")));
     CHECK(tree["a"]["b"].place == "--set a.b");
     CHECK(tree["a"]["c"]["d"].items[0].place == "--set a.c.d");
 }
 
-TEST_CASE("apply_setting: what is no setting is refused") {
+TEST_CASE("apply_setting: a text without path.to.key=value or with an invalid path or value is refused") {
     Tree tree = parse_yaml("a: [1]", "f.yaml");
 
     CHECK_THROWS_WITH_AS(apply_setting(tree, "a"), "--set a: expected path.to.key=value", ConfigError);

@@ -7,8 +7,8 @@
 
 namespace finch::test {
 
-/// The first GPU, or its stand-in. FINCH_TEST_PATH=library leaves everything to cuDNN and cuBLASLt, direct nothing that
-/// Finch's own kernels can do.
+/// Creates the first GPU or its stand-in. FINCH_TEST_PATH selects the kernels. With `library` all operations use cuDNN
+/// and cuBLASLt. With `direct` operations use Finch's own kernels if these support the shape.
 std::unique_ptr<backend::Device> make_device() {
     const char* text = std::getenv("FINCH_TEST_PATH");
     const std::string_view path = text != nullptr ? text : "";

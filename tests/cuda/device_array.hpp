@@ -10,8 +10,8 @@
 
 namespace finch::test {
 
-/// Values in the device's memory; work on them is done at once (rehearsal::Execution::at_once). `ahead` elements before
-/// them make them lie askew.
+/// An array in device memory. Copies are synchronous (rehearsal::Execution::at_once). The array starts after `ahead`
+/// unused elements, which makes it unaligned.
 template <class T>
 class DeviceArray {
 public:
@@ -24,7 +24,7 @@ public:
     [[nodiscard]] T* data() const { return static_cast<T*>(memory_.get()) + ahead_; }
     [[nodiscard]] std::vector<T> values() const {
         std::vector<T> result(size_);
-        FINCH_CUDA(cudaDeviceSynchronize());  // whatever stream they come from
+        FINCH_CUDA(cudaDeviceSynchronize());  // waits for all streams
         copy(result.data(), data(), cudaMemcpyDeviceToHost);
         return result;
     }
@@ -44,7 +44,8 @@ private:
     backend::cuda::DeviceMemory memory_;
 };
 
-/// Whether `work` gives the same in whichever order the threads of a block take their turns; if not, barriers lack.
+/// Returns whether `work` has the same result for three orders in which the threads of a block run. If not, a barrier
+/// is missing in a kernel.
 template <class Work>
 bool same_in_every_order(Work work) {
     using rehearsal::ThreadOrder;

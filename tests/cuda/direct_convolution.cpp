@@ -1,4 +1,4 @@
-// Every variant of the direct convolution's kernels, on shapes that are odd in every way.
+// Tests of all variants of the direct convolution kernels, on odd shapes.
 #include "finch/backend/cuda.hpp"
 
 #include "backend/trial.hpp"
@@ -31,7 +31,7 @@ void check_direct(Device& device, const ConvolutionShape& shape) {
 
 }  // namespace
 
-TEST_CASE("one to sixteen channels, in and out, with every kernel") {
+TEST_CASE("one to sixteen channels, in and out, give the reference's results with every kernel") {
     const auto device = make_device();
     for (const std::int64_t kernel : {3, 5})
         for (const auto& [in, out] : {std::pair{1, 1},
@@ -57,7 +57,8 @@ TEST_CASE("one to sixteen channels, in and out, with every kernel") {
         }
 }
 
-TEST_CASE("images of one row, one column and odd sizes, with all paddings and activations") {
+TEST_CASE(
+    "images of one row, one column and odd sizes give the reference's results with all paddings and activations") {
     const auto device = make_device();
     const Activation activations[] = {Activation::none, Activation::relu, Activation::sigmoid, Activation::tanh};
     int number = 0;
@@ -81,7 +82,7 @@ TEST_CASE("images of one row, one column and odd sizes, with all paddings and ac
         }
 }
 
-TEST_CASE("many pixels: each kernel that computes four of a row, forward and as the gradient of the input") {
+TEST_CASE("every kernel that computes four pixels of a row is right, in forward and for the input's gradient") {
     const auto device = make_device();
     const std::tuple few{9, 61, 63};    // 32 768 pixels and more
     const std::tuple many{30, 66, 67};  // 131 072 and more
@@ -110,11 +111,11 @@ TEST_CASE("many pixels: each kernel that computes four of a row, forward and as 
         }
 }
 
-TEST_CASE("28 x 28 pixels, where the rules choose each kernel: batches below and above both of their switches") {
+TEST_CASE("28 x 28 pixels: results are right for batches around both pixel counts at which the kernel changes") {
     const auto device = make_device();
     std::vector<std::int64_t> batches{8, 64, 168};  // 6 272, 50 176 and 131 712 pixels
     std::vector<std::pair<int, int>> channels{{1, 10}, {10, 10}, {5, 5}, {8, 8}, {4, 4}, {16, 16}, {7, 3}};
-    if (!on_a_gpu()) {  // an hour of the stand-ins
+    if (!on_a_gpu()) {  // would take an hour on the stand-ins
         batches = {42};
         channels = {{1, 4}};
     }
@@ -122,7 +123,7 @@ TEST_CASE("28 x 28 pixels, where the rules choose each kernel: batches below and
         for (const std::int64_t kernel : {3, 5})
             for (const auto& [in, out] : channels) {
                 if (kernel == 5 && batch == 168 && in * out > 25) {
-                    continue;  // minutes of the reference; the others of its kernels are met
+                    continue;  // the reference would take minutes; smaller cases test these kernels
                 }
                 check_direct(*device, {.batch = batch,
                                        .height = 28,
@@ -136,7 +137,7 @@ TEST_CASE("28 x 28 pixels, where the rules choose each kernel: batches below and
             }
 }
 
-TEST_CASE("more bands of rows than blocks, and images of fewer rows than a band") {
+TEST_CASE("bands: more bands of rows than thread blocks, or fewer rows than a band, give the reference's results") {
     const auto device = make_device();
     for (const auto& [batch, size, in, out] : {std::tuple{600, 8, 4, 16}, {33, 64, 2, 8}}) {
         check_direct(*device, {.batch = batch,
@@ -151,7 +152,7 @@ TEST_CASE("more bands of rows than blocks, and images of fewer rows than a band"
     }
 }
 
-TEST_CASE("a kernel of 5 with any padding that is narrower than it") {
+TEST_CASE("a kernel of 5 gives the reference's results with every padding that is narrower than the kernel") {
     const auto device = make_device();
     for (const auto& [before, after] : {std::pair{0, 0}, {4, 4}, {0, 4}, {4, 0}, {1, 3}})
         for (const auto& [batch, height, width] : {std::tuple{2, 6, 7}, {130, 17, 18}}) {
@@ -167,7 +168,7 @@ TEST_CASE("a kernel of 5 with any padding that is narrower than it") {
         }
 }
 
-TEST_CASE("the same bits each time, and whichever thread comes first: no barrier is missing") {
+TEST_CASE("repeated runs give the same bits for every thread order: no barrier is missing") {
     const auto device = make_device();
     for (const auto& [batch, size] : {std::pair{3, 12}, {40, 30}}) {
         const ConvolutionShape shape{.batch = batch,
@@ -201,7 +202,7 @@ TEST_CASE("the same bits each time, and whichever thread comes first: no barrier
     }
 }
 
-TEST_CASE("what does not suit is left to the libraries") {
+TEST_CASE("shapes that the direct kernels do not support use the libraries") {
     const auto device = make_device();
     const ConvolutionShape suits{.batch = 2, .height = 8, .width = 8, .channels_in = 4, .channels_out = 4, .kernel = 3};
     const auto is_direct = [&](const ConvolutionShape& shape) {

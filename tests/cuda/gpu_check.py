@@ -1,7 +1,6 @@
-"""tools/gpu_check.sh over programs that fail, crash, hang and find no GPU: each check is reported, none stops those after it, and there
-is a summary however the script ends.
+"""gpu_check.py GPU_CHECK: tests tools/gpu_check.sh with programs that fail, crash, hang or find no GPU.
 
-    gpu_check.py GPU_CHECK
+Each check must be reported, no check may prevent the next ones, and the script must write a summary however it ends.
 """
 import os
 import pathlib
@@ -29,7 +28,7 @@ TESTS = {
 
 
 class Folder:
-    """A build of shell scripts, and what gpu_check.sh says of it."""
+    """A build folder of shell scripts, and the results of gpu_check.sh for it."""
 
     def __init__(self, path, devices, names, paths="own"):
         self.path = path
@@ -64,7 +63,7 @@ class Folder:
             time.sleep(0.05)
 
     def processes(self):
-        """Of this build, still alive."""
+        """Returns the ids of processes of this build that still run."""
         found = []
         for process in pathlib.Path("/proc").glob("[0-9]*"):
             try:

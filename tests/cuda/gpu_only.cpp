@@ -1,4 +1,4 @@
-// For tests on a real device: skipped (77) where there is none.
+// For test programs that need a real GPU: without a GPU the program is skipped (exit code 77).
 #include "finch/backend/cuda.hpp"
 
 #include "support/listener.hpp"
@@ -9,7 +9,7 @@
 
 namespace finch::rehearsal {
 
-/// A GPU's threads come in the order that it likes.
+/// Does nothing: on a GPU the hardware determines the order of threads.
 void set_thread_order(ThreadOrder /*order*/) {}
 
 }  // namespace finch::rehearsal
@@ -24,7 +24,7 @@ public:
             finch::backend::cuda_device_count() == 0) {
             std::printf("skipped: no CUDA device (%s)\n", problem.c_str());
             std::fflush(stdout);
-            std::_Exit(77);  // MPI's ranks too, whose sessions nobody ends then
+            std::_Exit(77);  // MPI ranks do not end their MPI sessions here
         }
     }
 };

@@ -1,5 +1,5 @@
-// The operations that read the present step, and the sum of two tensors: beside the CPU, on uneven batches, asked for
-// call by call and captured as a graph.
+// Compares operations that read the current step, and the sum of two tensors, with the CPU. The batches are uneven. The
+// operations are enqueued call by call, and captured as a graph.
 #include "backend/make_device.hpp"
 #include "backend/tensors.hpp"
 #include "cuda/device_array.hpp"
@@ -18,17 +18,17 @@ using finch::test::on_device;
 
 namespace {
 
-constexpr double tolerance = 1e-5;  ///< of each tensor's largest entry
+constexpr double tolerance = 1e-5;  ///< relative to each tensor's largest entry
 constexpr std::int64_t batch = 6;
-constexpr std::int64_t samples[] = {6, 4, 1, 6};  ///< of each step; the rest is padding
+constexpr std::int64_t samples[] = {6, 4, 1, 6};  ///< of each step; the other samples are padding
 
-/// What a step leaves.
+/// The results of one step.
 struct Result {
     std::vector<float> y, grad_x, grad_other, grad_parameters, buffers;
     bool operator==(const Result&) const = default;
 };
 
-/// An operation with its tensors on a device, and steps of uneven batches. Padding holds values too.
+/// An operation with its tensors on a device, and steps with uneven batches. Padding has nonzero values too.
 template <class Shape>
 class Trial {
 public:
@@ -54,7 +54,7 @@ public:
         fill();
     }
 
-    /// One result for each of the steps.
+    /// Returns one result per step.
     std::vector<Result> train(CaptureAs how) {
         const auto step = device_.capture([this] { train_once(); }, how);
         std::vector<Result> results;
@@ -130,7 +130,7 @@ void check_close(const Result& actual, const Result& expected) {
     CHECK(apart(actual.buffers, expected.buffers) < tolerance);
 }
 
-/// Returns the results of the device under test.
+/// Compares the device under test with the CPU. Returns the device's results.
 template <class Shape>
 std::vector<Result> check(const Shape& shape) {
     const auto cpu = make_cpu_device(1);
@@ -155,19 +155,20 @@ std::vector<Result> check(const Shape& shape) {
 
 }  // namespace
 
-TEST_CASE("add: sums, activations and both gradients are the CPU's") {
+TEST_CASE("add: sums, activations and both gradients match the CPU") {
     for (const Activation activation : {Activation::none, Activation::relu, Activation::tanh})
         for (const std::int64_t count : {6, 1000}) {
             check(AddShape{.count = count, .activation = activation});
         }
 }
 
-TEST_CASE("batch_norm: outputs, gradients and running statistics are the CPU's, and padding becomes 0") {
+TEST_CASE("batch_norm: outputs, gradients and running statistics match the CPU; padding becomes 0") {
     for (const auto& [pixels, channels] : {std::pair{1, 1}, {9, 3}, {49, 10}, {1, 40}, {300, 5}, {4, 33}})
         for (const Activation activation : {Activation::none, Activation::relu, Activation::tanh}) {
             CAPTURE(pixels);
             CAPTURE(channels);
-            // One value of a channel has no variance: its gradient is a difference of rounding errors.
+            // With one value per channel the variance is 0, and the gradient would be a difference of rounding errors.
+            // A larger epsilon avoids this.
             const std::vector<Result> results = check(BatchNormShape{.batch = batch,
                                                                      .pixels = pixels,
                                                                      .channels = channels,
@@ -182,7 +183,7 @@ TEST_CASE("batch_norm: outputs, gradients and running statistics are the CPU's, 
         }
 }
 
-TEST_CASE("dropout: the same values go as on the CPU, to the last bit") {
+TEST_CASE("dropout: results have the same bits as on the CPU, and each step has another mask") {
     for (const std::int64_t features : {1, 4, 7, 1030}) {
         CAPTURE(features);
         const DropoutShape shape{.batch = batch, .features = features, .rate = 0.4, .layer = 3};
@@ -201,7 +202,7 @@ TEST_CASE("batch_norm: the order of threads changes no bit") {
     CHECK(test::same_in_every_order([&] { return Trial<BatchNormShape>(*device, shape).train(CaptureAs::calls); }));
 }
 
-TEST_CASE("batch_norm asks for the scratch memory that it says, and dropout for none") {
+TEST_CASE("batch_norm needs scratch memory, dropout does not") {
     const auto device = test::make_device();
 
     CHECK(device->scratch_bytes(BatchNormShape{.batch = 64, .pixels = 784, .channels = 10}) > 0);

@@ -40,7 +40,7 @@ std::vector<float> widened(const std::vector<Number>& values) {
     }
     return result;
 }
-/// As `Number`, of 16 bits, has them: by the tests' own rounding.
+/// Rounds values to `Number`, a type of 16 bits, with the tests' own conversions.
 template <class Number>
 std::vector<float> rounded(std::vector<float> values) {
     for (float& value : values) {
@@ -52,12 +52,12 @@ template <class Number>
 std::vector<Number> narrowed(const std::vector<float>& values) {
     std::vector<Number> result;
     for (const float value : rounded<Number>(values)) {
-        result.push_back(Number(value));  // exactly
+        result.push_back(Number(value));  // exact
     }
     return result;
 }
 
-/// Numbers of `count` elements that a call is to overwrite.
+/// Returns `count` elements with the value 77, which a call must overwrite.
 template <class T>
 std::vector<T> old_values(std::int64_t count) {
     return std::vector<T>(static_cast<std::size_t>(count), T(77.0F));
@@ -69,9 +69,10 @@ std::size_t at(std::int64_t index) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("copy_channels: channels are added as zeros, dropped, kept, and rounded where it is asked", Number,
-                   __nv_bfloat16, __half) {
-    // Ordinary numbers, those below float16's smallest, and those around its largest.
+TEST_CASE_TEMPLATE(
+    "copy_channels: channels are added as zeros, dropped or kept; values are rounded to 16 bits if requested", Number,
+    __nv_bfloat16, __half) {
+    // Normal numbers, numbers below float16's smallest, and numbers around float16's largest.
     for (const auto& [from_channels, to_channels, scale] :
          {std::tuple{10, 16, 1.0}, {16, 10, 1e-7}, {3, 3, 7e4}, {1, 8, 1e-5}}) {
         constexpr std::int64_t rows = 77;
@@ -97,7 +98,7 @@ TEST_CASE_TEMPLATE("copy_channels: channels are added as zeros, dropped, kept, a
     }
 }
 
-TEST_CASE("transpose: rows become columns in each matrix, at odd sizes") {
+TEST_CASE("transpose: transposes each matrix of a batch, at odd sizes") {
     for (const auto& [batch, rows, columns] :
          {std::tuple{1, 1, 1}, {3, 784, 10}, {3, 10, 784}, {2, 33, 65}, {5, 32, 32}, {40, 7, 3}}) {
         const std::vector<float> from = random_floats(batch * rows * columns);
@@ -117,8 +118,8 @@ TEST_CASE("transpose: rows become columns in each matrix, at odd sizes") {
     }
 }
 
-TEST_CASE_TEMPLATE("pack_weights: every tap of every pair of channels finds its place, and padding is zero", Number,
-                   __nv_bfloat16, __half) {
+TEST_CASE_TEMPLATE("pack_weights: every weight of every pair of channels moves to its new index; padding is zero",
+                   Number, __nv_bfloat16, __half) {
     for (const auto& [out, in, kernel, padded_out, padded_in] :
          {std::tuple{10, 10, 3, 16, 16}, {5, 3, 5, 8, 4}, {4, 4, 1, 4, 4}, {7, 1, 2, 8, 8}}) {
         const WeightSizes sizes{
@@ -148,7 +149,7 @@ TEST_CASE_TEMPLATE("pack_weights: every tap of every pair of channels finds its 
     }
 }
 
-TEST_CASE_TEMPLATE("bias_activation: f(x + bias), with surplus channels dropped, in place too, and without a bias",
+TEST_CASE_TEMPLATE("bias_activation: computes f(x + bias), drops surplus channels, works in place and without a bias",
                    Number, __nv_bfloat16, __half) {
     constexpr std::int64_t rows = 45;
     for (const Activation activation : finch::fused_activations()) {
@@ -183,7 +184,7 @@ TEST_CASE_TEMPLATE("bias_activation: f(x + bias), with surplus channels dropped,
     }
 }
 
-TEST_CASE("activation_gradient: the gradient times the slope at y") {
+TEST_CASE("activation_gradient: multiplies the gradient by the slope at y") {
     constexpr std::int64_t count = 450;
     for (const Activation activation : finch::fused_activations()) {
         const std::vector<float> y = random_floats(count, 0.3);
@@ -199,13 +200,13 @@ TEST_CASE("activation_gradient: the gradient times the slope at y") {
         activation_gradient(stream.get(), activation, device_y.data(), device_grad.data(), count);
 
         std::vector<float> grad = device_grad.values();
-        CHECK(grad.back() == grad_y.back());  // behind the last one
+        CHECK(grad.back() == grad_y.back());  // element after the last one
         grad.pop_back();
         CHECK(difference(grad, expected) < 1e-6);
     }
 }
 
-TEST_CASE_TEMPLATE("move_images: padding around images and channels is zero, and is cut off again, in both types",
+TEST_CASE_TEMPLATE("move_images: adds zero padding around images and channels, and removes it, in float32 and 16 bits",
                    Number, __nv_bfloat16, __half) {
     constexpr std::int64_t batch = 3;
     const ImageSizes small{.height = 5, .width = 4, .channels = 3};
@@ -234,7 +235,7 @@ TEST_CASE_TEMPLATE("move_images: padding around images and channels is zero, and
     CHECK(narrow_back.values() == rounded<Number>(images));
 }
 
-TEST_CASE("column_sums: every column's sum, in the same order each time") {
+TEST_CASE("column_sums: sums each column; the order of threads changes no bit") {
     for (const auto& [rows, channels] : {std::pair{1, 1}, {8, 10}, {1000, 10}, {3000, 3}, {100, 33}, {31, 300}}) {
         CAPTURE(rows);
         CAPTURE(channels);

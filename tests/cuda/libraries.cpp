@@ -1,4 +1,4 @@
-// What is made of cuDNN and cuBLASLt: each kind of engine, on their stand-ins.
+// Tests of the operations that use cuDNN and cuBLASLt, with every kind of engine, on stand-ins of these libraries.
 #include "finch/backend/cuda.hpp"
 #include "finch/base/error.hpp"
 
@@ -31,7 +31,7 @@ constexpr ConvolutionShape odd{.batch = 3,
                                .padding_after = 1,
                                .activation = Activation::sigmoid};
 
-/// "same" with an even kernel: one more row behind than before.
+/// `same` padding for an even kernel: one more row after the image than before.
 constexpr ConvolutionShape even{.batch = 3,
                                 .height = 7,
                                 .width = 6,
@@ -42,7 +42,8 @@ constexpr ConvolutionShape even{.batch = 3,
                                 .padding_after = 2,
                                 .activation = Activation::tanh};
 
-/// Checks all passes where cuDNN has engines only for some requests, and that its part begins with `name`.
+/// Restricts cuDNN's engines to the requests for which `offered` is true. Then checks that the implementation's name
+/// begins with `name`, and that all passes are right.
 void check_choice(const ConvolutionShape& shape, const std::string& name,
                   std::function<bool(const CudnnRequest&)> offered) {
     rehearsal::offer_engines(std::move(offered));
@@ -56,22 +57,22 @@ void check_choice(const ConvolutionShape& shape, const std::string& name,
 
 }  // namespace
 
-TEST_CASE("the first choice: NHWC as it is, bias and activation fused") {
+TEST_CASE("the preferred engine uses NHWC without copies, with fused bias and activation") {
     check_choice(odd, "cudnn:nhwc float32, fused", [](const CudnnRequest&) { return true; });
 }
 
-TEST_CASE("where nothing fuses, bias and activation follow") {
+TEST_CASE("if no engine fuses, bias and activation are separate kernels") {
     check_choice(odd, "cudnn:nhwc float32 (", [](const CudnnRequest& request) { return !request.is_fused; });
 }
 
-TEST_CASE("where NHWC as it is has no engine, channels are padded, fused or not") {
+TEST_CASE("if no engine supports the channels, the channels are padded, with and without fusion") {
     const auto is_padded = [](const CudnnRequest& request) { return request.shape.channels_in % 4 == 0; };
     check_choice(odd, "cudnn:nhwc float32, channels 4->12, fused", is_padded);
     check_choice(odd, "cudnn:nhwc float32, channels 4->12 (",
                  [&](const CudnnRequest& request) { return is_padded(request) && !request.is_fused; });
 }
 
-TEST_CASE("where cuDNN has no engine for a pass, the error names the pass and the shape") {
+TEST_CASE("if cuDNN has no engine for a pass, the error names the pass and the shape") {
     for (const auto& [lacking, words] :
          {std::pair{ConvolutionPass::forward, "the forward of a convolution 3x3, 3->10 channels, batch 3"},
           {ConvolutionPass::data_gradient, "the data gradient of"},
@@ -84,7 +85,7 @@ TEST_CASE("where cuDNN has no engine for a pass, the error names the pass and th
     CHECK_NOTHROW(make_device()->make(odd));
 }
 
-TEST_CASE("wide channels, and one pixel of output") {
+TEST_CASE("many channels, and an output of one pixel, give the reference's results") {
     const auto device = make_device();
     check(*device, ConvolutionShape{.batch = 2,
                                     .height = 5,
@@ -105,7 +106,7 @@ TEST_CASE("wide channels, and one pixel of output") {
 
 namespace {
 
-/// A precision of 16 bits: how its numbers are rounded, and how far its results are from float32's.
+/// A 16-bit precision: its rounding, and the tolerance of results relative to float32.
 struct Narrow {
     Precision precision;
     TensorType type;
@@ -127,7 +128,7 @@ void check_padded(const Narrow& narrow) {
     forward(trial.device, *trial.operation, trial.device_x, trial.device_y);
 
     CHECK(difference(from_device(*device, trial.device_y), trial.expected) < narrow.tolerance);
-    CHECK(difference(from_device(*device, trial.device_y), trial.expected) > 1e-5);  // it was rounded indeed
+    CHECK(difference(from_device(*device, trial.device_y), trial.expected) > 1e-5);  // the result was rounded
     const std::vector<float> outputs = from_device(*device, trial.device_y);
     const Tensor grad_y = normal_tensor(trial.random, outputs.size());
     const auto gradients =
@@ -147,7 +148,8 @@ Tensor narrowed(const Narrow& narrow, Tensor values) {
     return values;
 }
 
-/// How far the gradients are from the exact ones of what was rounded on the way in: of the weights, of x.
+/// Computes the differences between the gradients and the exact gradients of the rounded inputs. Returns the difference
+/// for the weights and the difference for x.
 std::pair<double, double> apart_from_rounded(const Narrow& narrow, std::function<bool(const CudnnRequest&)> offered) {
     rehearsal::offer_engines(std::move(offered));
     ConvolutionShape shape = odd;
@@ -172,7 +174,7 @@ std::pair<double, double> apart_from_rounded(const Narrow& narrow, std::function
 
 }  // namespace
 
-TEST_CASE("bfloat16 and float16: channels are padded to 8, and results are float32's to the rounding of the mantissa") {
+TEST_CASE("bfloat16 and float16: channels are padded to 8, and results equal float32's within the rounding") {
     for (const Narrow& narrow : narrow_ones) {
         CAPTURE(narrow.name);
         check_padded(narrow);
@@ -189,16 +191,16 @@ TEST_CASE("bfloat16 and float16: gradients are summed and stored in float32") {
     }
 }
 
-TEST_CASE("where engines write 16 bits only, the weights' gradients are computed in float32") {
+TEST_CASE("if engines write only 16 bits, the weights' gradients are computed in float32") {
     for (const Narrow& narrow : narrow_ones) {
         CAPTURE(narrow.name);
         const auto [weights, x] = apart_from_rounded(narrow, [&](const CudnnRequest& request) {
             return request.type == TensorType::float32 || request.output == narrow.type;
         });
 
-        CHECK(weights > narrow.tolerance / 200);  // of numbers that were not rounded
+        CHECK(weights > narrow.tolerance / 200);  // gradients of unrounded inputs
         CHECK(weights < narrow.tolerance);
-        CHECK(x > narrow.tolerance / 200);  // rounded once more
+        CHECK(x > narrow.tolerance / 200);  // the engine's output was rounded, too
         CHECK(x < narrow.tolerance);
         for (const CudnnRequest& request : rehearsal::requests()) {
             CHECK((request.pass != ConvolutionPass::weight_gradient || request.output == TensorType::float32));
@@ -207,7 +209,7 @@ TEST_CASE("where engines write 16 bits only, the weights' gradients are computed
     rehearsal::offer_engines([](const CudnnRequest&) { return true; });
 }
 
-TEST_CASE("float16: gradients beyond its range are infinite, in convolutions and linear layers, and small ones stay") {
+TEST_CASE("float16: gradients above its range become infinite, small ones are kept, in both kinds of layers") {
     const auto device = make_device();
     const auto grads_of = [&](const auto& shape, double size) {
         Trial trial(*device, shape, 1);
@@ -226,7 +228,7 @@ TEST_CASE("float16: gradients beyond its range are infinite, in convolutions and
     const LinearShape linear{.batch = 3, .channels = 50, .units = 60, .precision = Precision::float16};
     for (const auto& grads : {grads_of(convolution, 1e6), grads_of(linear, 1e6)}) {
         CHECK(!std::isfinite(grads[0]));
-        CHECK(std::isfinite(grads.back()));  // a bias' gradient is a sum of float32
+        CHECK(std::isfinite(grads.back()));  // a bias' gradient is a float32 sum
     }
     for (const auto& grads : {grads_of(convolution, 1e-7), grads_of(linear, 1e-7)}) {
         CHECK(std::isfinite(grads[0]));
@@ -237,7 +239,7 @@ TEST_CASE("float16: gradients beyond its range are infinite, in convolutions and
     }
 }
 
-TEST_CASE("even kernels with unlike padding go to cuDNN over padded images, whatever it has engines for") {
+TEST_CASE("even kernels with asymmetric padding use cuDNN on padded images, for every kind of engine") {
     const auto any = [](const CudnnRequest&) { return true; };
     check_choice(even, "cudnn:nhwc float32, padded images, fused", any);
     check_choice(even, "cudnn:nhwc float32, padded images (",
@@ -266,7 +268,7 @@ TEST_CASE("even kernels with unlike padding go to cuDNN over padded images, what
     }
 }
 
-TEST_CASE("engines that narrow inputs or sum in low precision are barred in every precision; so are large workspaces") {
+TEST_CASE("in every precision, engines with narrowed inputs, low-precision sums or large workspaces are not used") {
     const std::vector<rehearsal::Engine> engines{{"narrows", {EngineNote::down_convert_inputs}},
                                                  {"sums low", {EngineNote::reduced_precision_reduction}},
                                                  {"greedy", {}, std::int64_t{65} << 20},
@@ -302,7 +304,7 @@ TEST_CASE("engines that narrow inputs or sum in low precision are barred in ever
     rehearsal::set_engines({rehearsal::Engine{}});
 }
 
-TEST_CASE("plans that nobody uses are dropped beyond a number; those in use are kept") {
+TEST_CASE("unused plans are dropped above a maximum number; plans in use are kept") {
     const auto device = make_device();
     const int before = rehearsal::plans_kept();
     const auto in_use = device->make(odd);
@@ -318,7 +320,7 @@ TEST_CASE("plans that nobody uses are dropped beyond a number; those in use are 
     CHECK(rehearsal::plans_made() == made);
 }
 
-TEST_CASE("a model's memory counts the scratch memory of its largest operation, workspace included") {
+TEST_CASE("a model's memory includes the scratch memory of its largest operation, with workspace") {
     const std::int64_t workspace = std::int64_t{5} << 20;
     rehearsal::set_engines({{"needs some", {}, workspace}});
     const auto device = make_device();
@@ -328,12 +330,12 @@ TEST_CASE("a model's memory counts the scratch memory of its largest operation, 
     CHECK(device->scratch_bytes(odd) >= workspace);
     const auto taken = static_cast<std::int64_t>(rehearsal::device_bytes_in_use() - before);
     CHECK(taken >= device->scratch_bytes(odd));
-    CHECK(taken < device->scratch_bytes(odd) + 10'000);  // and the packed weights
+    CHECK(taken < device->scratch_bytes(odd) + 10'000);  // with the packed weights
     CHECK(device->scratch_bytes(LinearShape{.batch = 3, .channels = 50, .units = 60}) > 0);
     rehearsal::set_engines({rehearsal::Engine{}});
 }
 
-TEST_CASE("a shape is planned once for all operations of a device, whatever their stream") {
+TEST_CASE("a shape is planned once for all operations of a device, on all streams") {
     const auto device = make_device();
     const auto beside = device->new_stream();
     const int before = rehearsal::plans_made();
@@ -345,7 +347,7 @@ TEST_CASE("a shape is planned once for all operations of a device, whatever thei
     CHECK(rehearsal::plans_made() == before + 3);
 }
 
-TEST_CASE("a linear layer without an algorithm in cuBLASLt is an error that names the product") {
+TEST_CASE("if cuBLASLt has no algorithm for a linear layer, the error names the product") {
     rehearsal::offer_products(false);
     const LinearShape shape{.batch = 3, .height = 4, .width = 5, .channels = 3, .units = 7};
     CHECK_THROWS_WITH_AS(make_device()->make(shape), doctest::Contains("the product (7 x 60) · (60 x 3)"), ApiError);

@@ -1,4 +1,4 @@
-// The CUDA device's memory on the stand-in of its driver: data sets, the pool, scratch.
+// Tests of the CUDA device's memory on the stand-in of the driver: data sets, memory pool, scratch memory.
 #include "finch/backend/cuda.hpp"
 
 #include "backend/make_device.hpp"
@@ -18,7 +18,7 @@ using test::Data;
 using test::from_device;
 using test::Step;
 
-TEST_CASE("a data set that does not fit is streamed, and gives the same batches") {
+TEST_CASE("a data set that does not fit into device memory is streamed, and gives the same batches") {
     rehearsal::reset();
     Data data;
     data.pixels.resize(std::size_t{3} << 20);
@@ -53,7 +53,7 @@ TEST_CASE("a data set that does not fit is streamed, and gives the same batches"
     rehearsal::reset();
 }
 
-TEST_CASE("a data set lies on the device once, for all who use it and no longer") {
+TEST_CASE("all contexts of a device share one copy of a data set, which is freed after the last context") {
     rehearsal::reset();
     Data data;
     data.pixels.resize(600'000);
@@ -73,7 +73,7 @@ TEST_CASE("a data set lies on the device once, for all who use it and no longer"
     CHECK(rehearsal::device_bytes_in_use() == before);
 }
 
-TEST_CASE("out of memory at any allocation: std::bad_alloc, nothing leaks, and the device goes on") {
+TEST_CASE("if any allocation fails: std::bad_alloc is thrown, nothing leaks, and the device remains usable") {
     rehearsal::reset();
     const Data data;
     const std::size_t device_before = rehearsal::device_bytes_in_use();
@@ -106,7 +106,7 @@ TEST_CASE("out of memory at any allocation: std::bad_alloc, nothing leaks, and t
     CHECK(rehearsal::pinned_bytes_in_use() == pinned_before);
 }
 
-TEST_CASE("what an individual leaves is free for the next, without a call that waits for the device") {
+TEST_CASE("memory of a finished individual is reused by the next, without a call that waits for the device") {
     rehearsal::reset();
     const Data data;
     const auto device = make_cuda_device(0);
@@ -124,7 +124,7 @@ TEST_CASE("what an individual leaves is free for the next, without a call that w
     CHECK(rehearsal::calls("cudaFree") + rehearsal::calls("cudaFreeHost") == 0);
 }
 
-TEST_CASE("memory that lies idle counts as free; the pool keeps at most half of the device's") {
+TEST_CASE("unused pool memory counts as free; the pool keeps at most half of the device's memory") {
     rehearsal::reset();
     rehearsal::set_memory(std::size_t{8} << 20);
     const auto device = make_cuda_device(0);
@@ -140,7 +140,7 @@ TEST_CASE("memory that lies idle counts as free; the pool keeps at most half of 
     rehearsal::reset();
 }
 
-TEST_CASE("a device without memory pools serves too") {
+TEST_CASE("a device without memory pools works as well") {
     rehearsal::reset();
     rehearsal::take_pools_away();
     const Data data;
@@ -155,7 +155,7 @@ TEST_CASE("a device without memory pools serves too") {
     rehearsal::reset();
 }
 
-TEST_CASE("scratch memory that is too small is freed, but not what a graph knows; all of it goes with its operations") {
+TEST_CASE("scratch memory that is too small is freed unless a graph uses it; all is freed after the last use") {
     rehearsal::reset();
     const auto shared = std::make_shared<cuda::Shared>(cuda::DeviceFacts{.name = "a GPU"});
     cuda::Stream stream(shared);
@@ -173,7 +173,7 @@ TEST_CASE("scratch memory that is too small is freed, but not what a graph knows
     CHECK(rehearsal::device_bytes_in_use() == before + 8000);
 }
 
-TEST_CASE("scratch memory goes with its operations") {
+TEST_CASE("scratch memory is freed with the operations that use it") {
     rehearsal::reset();
     const auto device = make_cuda_device(0);
     const std::size_t before = rehearsal::device_bytes_in_use();

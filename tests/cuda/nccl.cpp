@@ -1,4 +1,4 @@
-// NCCL's part: sums in line with the device's work, within a graph, with deadlines.
+// Tests of sums by NCCL: in stream order with the device's work, in a graph, and with deadlines.
 #include "finch/backend/cuda.hpp"
 #include "finch/base/error.hpp"
 
@@ -26,7 +26,7 @@ void start_again() {
 
 }  // namespace
 
-TEST_CASE("sums over two ranks are right on both, by calls and replayed as a graph") {
+TEST_CASE("sums over two ranks are right on both ranks, as calls and as a replayed graph") {
     start_again();
     const comm::Group both = first_ranks(2);
     const auto device = backend::make_cuda_device(0);
@@ -49,11 +49,11 @@ TEST_CASE("sums over two ranks are right on both, by calls and replayed as a gra
 
     std::vector<float> summed(100);
     device->download(buffer.data(), summed);
-    CHECK(summed == std::vector<float>(100, std::ldexp(1.0F, 100)));  // a hundred times doubled
+    CHECK(summed == std::vector<float>(100, std::ldexp(1.0F, 100)));  // doubled a hundred times
     CHECK(rehearsal::calls("cudaGraphLaunch") >= 4);
 }
 
-TEST_CASE("the sums of all ranks are MPI's: whole numbers exactly, others within rounding, the same bits everywhere") {
+TEST_CASE("NCCL's sums equal MPI's: exact for integers, else within rounding, with the same bits on all ranks") {
     start_again();
     const comm::Group all = first_ranks(comm::size_of(MPI_COMM_WORLD));
     const auto device = backend::make_cuda_device(0);
@@ -87,7 +87,7 @@ TEST_CASE("the sums of all ranks are MPI's: whole numbers exactly, others within
     }
 }
 
-TEST_CASE("each bucket is summed after what computed it and before what uses it, in every order that streams allow") {
+TEST_CASE("a bucket is summed after the work that computes it and before its use, in every order of streams") {
     const comm::Group both = first_ranks(2);
     for (const auto execution : {rehearsal::Execution::late, rehearsal::Execution::others_first}) {
         start_again();
@@ -120,7 +120,7 @@ TEST_CASE("each bucket is summed after what computed it and before what uses it,
     start_again();
 }
 
-TEST_CASE("a training on two ranks is that on one rank within rounding, the same on both, and runs as a graph") {
+TEST_CASE("a training on two ranks uses a graph; ranks have the same bits and match one rank within rounding") {
     start_again();
     const comm::Group both = first_ranks(2);
     const comm::Group one = alone();
@@ -142,7 +142,7 @@ TEST_CASE("a training on two ranks is that on one rank within rounding, the same
     CHECK(same_on_all(both, shared));
 }
 
-TEST_CASE("batch_norm and dropout on two ranks, captured: weights and running statistics are those of one rank") {
+TEST_CASE("batch_norm and dropout on two ranks, captured: weights and running statistics match one rank") {
     start_again();
     const comm::Group both = first_ranks(2);
     const comm::Group one = alone();
@@ -163,7 +163,7 @@ TEST_CASE("batch_norm and dropout on two ranks, captured: weights and running st
     CHECK(same_on_all(both, shared));
 }
 
-TEST_CASE("a communicator of one rank is captured in the step too") {
+TEST_CASE("a communicator of one rank is captured in the step as well") {
     start_again();
     const comm::Group one = alone();
     const auto datasets = bright_rows(90);
@@ -178,7 +178,7 @@ TEST_CASE("a communicator of one rank is captured in the step too") {
     CHECK(rehearsal::communicators_destroyed() == destroyed + 1);
 }
 
-TEST_CASE("peers that do not come to the communicator are told within the deadline") {
+TEST_CASE("if a peer does not join the communicator, the error comes within the deadline") {
     start_again();
     const comm::Group both = first_ranks(2);
     const auto device = backend::make_cuda_device(0);
@@ -192,7 +192,7 @@ TEST_CASE("peers that do not come to the communicator are told within the deadli
     start_again();
 }
 
-TEST_CASE("sums that get stuck, or an error that NCCL reports, end within the deadline; the communicator is given up") {
+TEST_CASE("a hanging sum or an NCCL error ends within the deadline; the communicator cannot be used any more") {
     const comm::Group both = first_ranks(2);
     for (const auto peers : {rehearsal::Peers::get_stuck, rehearsal::Peers::report_error}) {
         start_again();
@@ -215,7 +215,7 @@ TEST_CASE("sums that get stuck, or an error that NCCL reports, end within the de
     start_again();
 }
 
-TEST_CASE("a failure ends within the deadline though graphs hold sums, which NCCL's own end waits for") {
+TEST_CASE("a failure ends within the deadline, although ncclCommAbort waits until graphs with sums are destroyed") {
     start_again();
     rehearsal::forgive_waiting();
     const comm::Group both = first_ranks(2);
@@ -235,14 +235,14 @@ TEST_CASE("a failure ends within the deadline though graphs hold sums, which NCC
     sum();
     CHECK_THROWS_AS(all_reduce->synchronize(), Error);
 
-    CHECK(rehearsal::communicators_aborted() == aborted);  // the graphs are still there
+    CHECK(rehearsal::communicators_aborted() == aborted);  // the graph still exists
     step.reset();
     all_reduce.reset();
     CHECK(rehearsal::communicators_aborted() == aborted + 1);
     start_again();
 }
 
-TEST_CASE("a training whose peers do not come, from the first step on, waits only with a deadline") {
+TEST_CASE("a training waits only with deadlines if its peers hang in the first step") {
     start_again();
     const comm::Group both = first_ranks(2);
     const auto datasets = bright_rows(90);
@@ -251,7 +251,7 @@ TEST_CASE("a training whose peers do not come, from the first step on, waits onl
     auto training = std::make_unique<train::Training>(*device, both, *nccl, datasets, calm_recipe());
     rehearsal::set_peers(rehearsal::Peers::get_stuck);
 
-    // The stand-in ends the program where somebody waits without one.
+    // The stand-in ends the program if a call waits without a deadline.
     CHECK_THROWS_WITH_AS(
         for (int i = 0; i < 3; ++i) { training->advance(5); }, doctest::Contains("workers.timeout_seconds"), Error);
 
@@ -260,7 +260,7 @@ TEST_CASE("a training whose peers do not come, from the first step on, waits onl
     start_again();
 }
 
-TEST_CASE("a communicator that is given up, or unwound, is aborted and waits for no peer") {
+TEST_CASE("a communicator after give_up(), or during stack unwinding, is aborted and waits for no peer") {
     start_again();
     const comm::Group both = first_ranks(2);
     const auto device = backend::make_cuda_device(0);
@@ -282,8 +282,7 @@ TEST_CASE("a communicator that is given up, or unwound, is aborted and waits for
     CHECK(rehearsal::communicators_destroyed() == destroyed);
 }
 
-TEST_CASE(
-    "the switches of NVLink, which do not add in the same order each time, are not asked to, unless by the user") {
+TEST_CASE("NVLink SHARP, which sums in varying order, is disabled unless the user enables it") {
     start_again();
     const comm::Group both = first_ranks(2);
     const auto device = backend::make_cuda_device(0);

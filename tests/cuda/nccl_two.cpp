@@ -1,6 +1,6 @@
-// Sums of two ranks by NCCL, captured in a graph: the kernels, the connection and the capture, which one rank alone
-// does not reach (in place, NCCL then launches nothing). On a GPU both ranks share the first device: each has an
-// NCCL_HOSTID of its own, so that NCCL takes them for two machines.
+// Tests of sums of two ranks by NCCL, captured in a graph: its kernels, connections and capture. A single rank cannot
+// test these, because NCCL launches no kernel for in-place sums of one rank. On a GPU both ranks share the first
+// device. Each rank sets its own NCCL_HOSTID, so that NCCL treats the ranks as two machines.
 #include "finch/backend/cuda.hpp"
 
 #include "cuda/trained.hpp"
@@ -23,7 +23,7 @@ void live_on_machines_of_their_own() {
 
 }  // namespace
 
-TEST_CASE("captured sums of two ranks: small and large buckets, forty times over, exact on both") {
+TEST_CASE("captured sums of two ranks: small and large buckets, repeated forty times, exact on both ranks") {
     live_on_machines_of_their_own();
     const comm::Group both = first_ranks(2);
     const auto device = backend::make_cuda_device(0);
@@ -43,7 +43,7 @@ TEST_CASE("captured sums of two ranks: small and large buckets, forty times over
         },
         backend::CaptureAs::graph);
 
-    for (const std::int64_t steps : {1, 2, 38}) {  // call by call; as a graph; as a graph of 32 steps and others
+    for (const std::int64_t steps : {1, 2, 38}) {  // as calls; as a graph; as a graph of 32 steps and single steps
         step->run(steps);
         all_reduce->synchronize();
     }
@@ -52,17 +52,17 @@ TEST_CASE("captured sums of two ranks: small and large buckets, forty times over
     device->download(buffer.data(), summed);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < floats; ++i) {
-        // The first sum, then doubled by each of the other forty.
+        // The first step sums the two ranks' values. Each of the other forty steps doubles the result.
         wrong += summed[i] == std::ldexp(2 * static_cast<float>(i % 1000) + 2.5F, 40) ? 0U : 1U;
     }
     CHECK(wrong == 0);
 }
 
-TEST_CASE("a training of two ranks by captured sums is that of one rank within rounding, and the same on both") {
+TEST_CASE("a training of two ranks with captured sums: same bits on both ranks, one rank's within rounding") {
     live_on_machines_of_their_own();
     const comm::Group both = first_ranks(2);
     const comm::Group one = alone();
-    const auto datasets = bright_rows(91);  // the last batches are short
+    const auto datasets = bright_rows(91);  // the last batch of an epoch is small
     const auto device = backend::make_cuda_device(0);
     const auto nccl = comm::make_nccl_all_reduce(both, *device, 30);
     const auto none = comm::make_mpi_all_reduce(one, 30);
@@ -75,7 +75,7 @@ TEST_CASE("a training of two ranks by captured sums is that of one rank within r
     }
 }
 
-TEST_CASE("float16: two ranks by captured sums skip the same steps, and have the same bits") {
+TEST_CASE("float16: two ranks with captured sums skip the same steps and have the same bits") {
     live_on_machines_of_their_own();
     const comm::Group both = first_ranks(2);
     const auto datasets = bright_rows(71);

@@ -1,4 +1,4 @@
-// Pooling, activation and the direct linear layer, on GPUs of unlike size.
+// Tests of pooling, activation and the direct linear layer, for GPUs with different numbers of multiprocessors.
 #include "backend/tensors.hpp"
 #include "cuda/device_array.hpp"
 #include "cuda/on_a_gpu.hpp"
@@ -24,7 +24,7 @@ using reference::Tensor;
 
 namespace {
 
-constexpr double tolerance = 1e-5;  ///< of each tensor's largest entry
+constexpr double tolerance = 1e-5;  ///< relative to each tensor's largest entry
 
 std::vector<float> floats(const Tensor& values) {
     return {values.begin(), values.end()};
@@ -37,7 +37,8 @@ std::unique_ptr<Operation> make(Stream& stream, const LinearShape& shape) {
     return make_direct(stream, shape);
 }
 
-/// What an operation gives for `x`, and for `grad_y` at its own y. Outputs are 77 before.
+/// The outputs of an operation for `x`, and its gradients for `grad_y` at the operation's own y. Buffers are
+/// initialised with 77.
 struct Outputs {
     std::vector<float> y, grad_x, grad_parameters;
     auto operator<=>(const Outputs&) const = default;
@@ -63,7 +64,7 @@ Outputs run(const Shape& shape, const Tensor& x, const Tensor& parameters, const
     return {y.values(), grad_x.values(), grad_parameters.values()};
 }
 
-/// Random numbers for a shape, and the reference's answers.
+/// Random inputs for a shape, and the reference's results.
 template <class Shape>
 struct Example {
     explicit Example(const Shape& of) : shape(of) {
@@ -85,7 +86,8 @@ template <class Shape>
 Outputs check(const Shape& shape, int multiprocessors = 16) {
     const Example<Shape> example(shape);
     const Outputs outputs = example.run(multiprocessors);
-    // At the operation's own y: a relu that rounding flips is no fault of backward.
+    // The reference computes the slope at the operation's own y: a relu that flips by rounding in forward is not an
+    // error of backward.
     const reference::Gradients gradients =
         reference::backward(shape, example.x, example.parameters, doubles(outputs.y), example.grad_y);
     CHECK(difference(outputs.y, example.y) < tolerance);
@@ -134,14 +136,14 @@ TEST_CASE("pooling: windows, strides and padding give the reference's output and
             }
 }
 
-TEST_CASE("pooling: rows of more elements than a block has threads, and one window over the whole image") {
+TEST_CASE("pooling: rows with more elements than a block has threads, and a window over the whole image, are right") {
     for (const Pooling kind : {Pooling::max, Pooling::average}) {
         check(PoolingShape{.kind = kind, .batch = 2, .height = 4, .width = 5, .channels = 300});
         check(PoolingShape{.kind = kind, .batch = 2, .height = 7, .width = 7, .channels = 5, .kernel = 7, .stride = 7});
     }
 }
 
-TEST_CASE("max pooling: of equal entries the first takes the gradient") {
+TEST_CASE("max pooling: the first of equal maximums gets the gradient") {
     const PoolingShape shape{.height = 4, .width = 4, .kernel = 3, .stride = 1};
 
     const Outputs outputs = run(shape, Tensor(16, 0.5), {}, Tensor{1, 2, 4, 8}, 16);
@@ -150,7 +152,7 @@ TEST_CASE("max pooling: of equal entries the first takes the gradient") {
     CHECK(outputs.grad_x == std::vector<float>{1, 2, 0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
 }
 
-TEST_CASE("max pooling: what is not a number wins its window, and no other") {
+TEST_CASE("max pooling: NaN is the maximum of its window, but not of other windows") {
     const PoolingShape shape{.height = 2, .width = 4};
 
     const Outputs outputs = run(shape, Tensor{1, NAN, 3, 2, 9, 1, 1, 1}, {}, Tensor{5, 6}, 16);
@@ -160,7 +162,7 @@ TEST_CASE("max pooling: what is not a number wins its window, and no other") {
     CHECK(outputs.grad_x == std::vector<float>{0, 5, 6, 0, 0, 0, 0, 0});
 }
 
-TEST_CASE("max pooling: entries of minus infinity and padding beside them keep within the image") {
+TEST_CASE("max pooling: if all values are minus infinity, the gradient goes to the image, not to the padding") {
     const PoolingShape shape{.height = 2, .width = 2, .kernel = 2, .stride = 2, .padding = 1};
 
     const Outputs outputs = run(shape, Tensor(4, -INFINITY), {}, Tensor{1, 2, 3, 4}, 16);
@@ -187,7 +189,7 @@ TEST_CASE("direct linear: every number of units gives the reference's output and
     CHECK_FALSE(direct_suits({}, LinearShape{.units = 33}));
 }
 
-TEST_CASE("direct linear: batches and columns cut for small and large GPUs give the reference's answers") {
+TEST_CASE("direct linear: batches and columns divided for small and large GPUs give the reference's results") {
     for (const std::int64_t batch : {1, 8, 75})
         for (const auto& [height, width, channels] :
              {std::tuple{1, 1, 1}, {1, 1, 63}, {1, 1, 64}, {6, 5, 10}, {7, 9, 1}})
@@ -212,7 +214,7 @@ TEST_CASE("direct linear: every activation gives the reference's output and grad
     }
 }
 
-TEST_CASE("direct linear: an input gradient that is not wanted is not written") {
+TEST_CASE("direct linear: an input gradient is not written if it is not needed") {
     check(LinearShape{.batch = 3,
                       .height = 4,
                       .width = 5,
@@ -226,10 +228,10 @@ TEST_CASE("direct linear: the tutorial's layer gives the reference's output and 
     check(LinearShape{.batch = 8, .height = 28, .width = 28, .channels = 10, .units = 10}, 132);
 }
 
-TEST_CASE("direct linear: batches that a second stage adds up, from 64 on, give the reference's answers") {
+TEST_CASE("direct linear: batches from 64 on, which a second kernel sums up, give the reference's results") {
     for (const std::int64_t batch : {64, 256, 1024}) {
         if (batch > 64 && !on_a_gpu()) {
-            continue;  // minutes of the stand-ins
+            continue;  // would take minutes on the stand-ins
         }
         CAPTURE(batch);
         for (const int units : {10, 32}) {
@@ -239,7 +241,7 @@ TEST_CASE("direct linear: batches that a second stage adds up, from 64 on, give 
     }
 }
 
-TEST_CASE("direct linear: gradients do not mind what numbers padding samples hold where theirs are zero") {
+TEST_CASE("direct linear: values of padding samples, which have a gradient of 0, do not change the gradients") {
     const LinearShape shape{.batch = 3, .channels = 4, .units = 2};
     Example<LinearShape> example(shape);
     example.grad_y[2] = example.grad_y[3] = 0;

@@ -1,4 +1,5 @@
-// Every precision on shapes that the libraries' tensor cores take, and on narrow ones; FINCH_TEST_PATH says which path.
+// Tests every precision on shapes for the libraries' tensor cores and on narrow shapes. FINCH_TEST_PATH selects the
+// kernels.
 #include "backend/trial.hpp"
 #include "cuda/on_a_gpu.hpp"
 #include "support/float16.hpp"
@@ -12,9 +13,9 @@ using namespace finch::test;
 
 namespace {
 
-/// Of a tensor's largest entry. Inputs rounded to 10 and to 7 bits of mantissa, sums in float32: the errors of hundreds
-/// of products average out to about half of one rounding (5e-4, 4e-3); outputs of 16 bits may be rounded once more.
-/// float16 has tf32's mantissa.
+/// Returns the tolerance relative to a tensor's largest entry. Inputs are rounded to 10 or 7 bits of mantissa, and sums
+/// are in float32. The errors of hundreds of products average out to about half of one rounding (5e-4, 4e-3). Outputs
+/// of 16 bits may be rounded once more. float16 has tf32's mantissa.
 double tolerance_of(Precision precision) {
     switch (precision) {
         case Precision::float32:
@@ -28,7 +29,7 @@ double tolerance_of(Precision precision) {
     return tolerance;
 }
 
-/// As the precision has them.
+/// Rounds the values to the precision.
 Tensor rounded(Tensor values, Precision precision) {
     for (double& value : values) {
         const auto narrow = static_cast<float>(value);
@@ -76,15 +77,16 @@ void check_precision(Device& device, Shape shape) {
         const Tensor weights(grads.begin(), grads.begin() + split);
         CHECK(difference(from_device(device, grad_x), exact.x) < allowed);
         CHECK(difference(weights, exact.weights) < allowed);
-        // The bias' gradient is a sum of float32 in every precision.
+        // The bias' gradient is a float32 sum in every precision.
         Tensor bias(static_cast<std::size_t>(std::ssize(grads) - split));
         for (std::size_t i = 0; i < grad_y.size(); ++i) {
             bias[i % bias.size()] += grad_y[i];
         }
         CHECK(difference(Tensor(grads.begin() + split, grads.end()), bias) < tolerance);
         if (precision == Precision::bfloat16 || precision == Precision::float16) {
-            // Computed in float32 altogether, or from rounded numbers and then summed and stored in float32: were the
-            // result rounded to 16 bits, it would be 1e-3 away from both, or 1.2e-4.
+            // The gradients are computed completely in float32, or from rounded inputs with float32 sums and outputs.
+            // An output rounded to 16 bits would differ from both results by 1e-3 for bfloat16, or by 1.2e-4 for
+            // float16.
             const Gradient narrow = reference_of(shape, trial, grad_y, precision);
             CHECK(std::min(difference(weights, exact.weights), difference(weights, narrow.weights)) <
                   (precision == Precision::bfloat16 ? 1e-4 : 4e-5));
@@ -94,7 +96,7 @@ void check_precision(Device& device, Shape shape) {
 
 }  // namespace
 
-TEST_CASE("convolutions in every precision: wide, strided, narrow, odd channels, even kernels with the same size") {
+TEST_CASE("convolutions are right in every precision: wide, strided, narrow, odd channels, even kernels with `same`") {
     const auto device = make_device();
     const bool large = on_a_gpu();
     for (const auto& [in, out, kernel, stride] : {std::tuple{32, 32, 3, 1},
@@ -120,7 +122,7 @@ TEST_CASE("convolutions in every precision: wide, strided, narrow, odd channels,
     }
 }
 
-TEST_CASE("linear layers in every precision: wide ones, and the tutorial's") {
+TEST_CASE("linear layers are right in every precision: wide layers, and the tutorial's layer") {
     const auto device = make_device();
     const bool large = on_a_gpu();
     check_precision(*device, LinearShape{.batch = 32, .channels = large ? 512 : 96, .units = 64});

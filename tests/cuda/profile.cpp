@@ -1,4 +1,4 @@
-// The device's own clock in captured steps: each look at it is a microsecond after the one before.
+// Tests of the device's clock in captured steps. The stand-in's clock advances by 1 µs per reading.
 #include "finch/train/profile.hpp"
 
 #include "cuda/trained.hpp"
@@ -10,7 +10,8 @@ using backend::Activity;
 
 namespace {
 
-/// 70 samples train and 20 validate, one at a time, in 3 epochs: graphs of one step and of many.
+/// Returns a recipe with a batch size of 1. 3 epochs with 70 training samples and 20 validation samples use graphs of
+/// one step and of many steps.
 train::Recipe single_samples() {
     train::Recipe recipe = calm_recipe();
     recipe.training.batch_size = 1;
@@ -37,7 +38,7 @@ NamedArrays trained(const comm::Group& group, train::Profile* profile) {
 
 }  // namespace
 
-TEST_CASE("every step of every graph is measured on the device") {
+TEST_CASE("profile: every step of every graph is measured on the device") {
     rehearsal::reset();
     use_counting_clock();
     const comm::Group group = alone();
@@ -54,12 +55,12 @@ TEST_CASE("every step of every graph is measured on the device") {
     }
     CHECK(rank.of(Activity::validation) == doctest::Approx(1e-6 * validations));
     CHECK(rank.of(Activity::wait) == 0);
-    CHECK(rank.whole() == doctest::Approx(0));  // by the host's clock, which stands
+    CHECK(rank.whole() == doctest::Approx(0));  // the host's clock stands still
     CHECK(report.layers.empty());
     rehearsal::reset();
 }
 
-TEST_CASE("measuring changes no bit of a training on the device") {
+TEST_CASE("profile: measuring changes no bit of a training on the device") {
     rehearsal::reset();
     const comm::Group group = alone();
     train::Profile profile;

@@ -1,5 +1,5 @@
-// From states of trainings on the CPU, one step on the device under test and on the CPU: the same loss, gradients and
-// updates. Free steps at rates that do not amplify rounding: the same losses.
+// Compares the device under test with the CPU. From states of CPU trainings, one step on both must give the same loss,
+// gradients and updates. Trainings of 100 steps, at rates that do not amplify rounding, must give the same losses.
 #include "finch/base/random.hpp"
 #include "finch/nn/initialization.hpp"
 #include "finch/nn/model.hpp"
@@ -23,9 +23,9 @@ using backend::Pooling;
 
 namespace {
 
-constexpr double tolerance = 1e-5;  ///< of a tensor's largest entry
+constexpr double tolerance = 1e-5;  ///< relative to a tensor's largest entry
 
-/// A network and what it is trained on: random images whose class shows in where they are bright.
+/// A network and its training data: random images with a bright region that depends on the class.
 struct Example {
     std::string name;
     ModelSpec spec;
@@ -34,7 +34,7 @@ struct Example {
     int states = 20;
 };
 
-/// `size`: height and width of the tutorial's images; the others are small in any case.
+/// Returns the examples. `size` is the height and width of the tutorial's images; the other images are always small.
 std::vector<Example> examples(std::int64_t size) {
     const auto tutorial = [](std::int64_t layers) {
         return ModelSpec{ConvLayer{.activation = Activation::relu, .repeat = layers}, FlattenLayer{}, LinearLayer{}};
@@ -98,13 +98,13 @@ struct Set {
     }
 };
 
-/// Where a training stands.
+/// The state of a training.
 struct State {
     ModelState model;
     NamedArrays optimizer;
 };
 
-/// A training of an example on one device, a step at a time.
+/// A training of an example on one device, step by step.
 class Trainee {
 public:
     Trainee(std::unique_ptr<backend::Device> device, const Example& example, const Set& set,
@@ -126,7 +126,7 @@ public:
         optimizer_.set_state(state.optimizer);
     }
 
-    /// Takes step `number`, whose images are a function of it. Returns its mean loss.
+    /// Runs step `number`, which determines the images. Returns the mean loss.
     double take(std::int64_t number, double rate) {
         const std::int64_t batch = plan().batch;
         std::vector<std::int64_t> indices;
@@ -165,7 +165,7 @@ private:
     std::unique_ptr<backend::CapturedStep> step_;
 };
 
-/// The largest difference over a tensor, as a share of its largest entry; not a number counts as infinite.
+/// Returns the largest difference over a tensor, relative to its largest entry. NaN counts as infinite.
 double apart(std::span<const float> actual, std::span<const float> expected) {
     double most = 0;
     double top = 0;
@@ -183,7 +183,7 @@ std::vector<float> moved(const std::vector<float>& after, const std::vector<floa
     return difference;
 }
 
-/// `apart` of the worst tensor of a model.
+/// Returns apart() of the model's worst tensor.
 double worst_tensor(const ModelPlan& plan, const std::vector<float>& actual, const std::vector<float>& expected) {
     double worst = 0;
     for (const TensorInfo& tensor : plan.tensors) {
@@ -196,10 +196,11 @@ double worst_tensor(const ModelPlan& plan, const std::vector<float>& actual, con
     return worst;
 }
 
-/// A relu whose input is nearly 0, or two nearly equal candidates of a maximum, may fall to either side by rounding;
-/// and where a sample is all but certain, its gradient is a small difference of numbers near 1. There the rounding of
-/// any implementation is larger than the tolerance. So it is where the CPU itself, from weights moved by one part in
-/// 10^7, gives gradients that are a third of the tolerance away from `grads`.
+/// Returns whether rounding alone can change the gradients of a step by more than the tolerance. A relu with an input
+/// near 0, or two nearly equal candidates of a maximum, may flip by rounding. If a sample is nearly certain, its
+/// gradient is a small difference of numbers near 1. To detect such steps, the CPU repeats the step with weights that
+/// differ randomly by up to 1e-7 of their value. The step is ill-conditioned if any of these gradients differs from
+/// `grads` by more than a third of the tolerance.
 bool is_ill_conditioned(Trainee& cpu, const State& state, std::int64_t number, double rate,
                         const std::vector<float>& grads) {
     RandomStream random(22, Purpose::test, static_cast<std::uint64_t>(number));
@@ -217,11 +218,11 @@ bool is_ill_conditioned(Trainee& cpu, const State& state, std::int64_t number, d
     return false;
 }
 
-/// What a step from the same state differs by on the two devices.
+/// The differences between two devices after a step from the same state.
 struct Differences {
     double loss = 0;
     double grads = 0;    ///< of the worst tensor
-    double updates = 0;  ///< likewise, beyond the rounding of the weights themselves
+    double updates = 0;  ///< of the worst tensor, minus the rounding of the weights
 };
 
 Differences compare_step(Trainee& cpu, Trainee& device, std::int64_t number, double rate) {
@@ -257,8 +258,8 @@ Differences compare_step(Trainee& cpu, Trainee& device, std::int64_t number, dou
     return worst;
 }
 
-/// Trains on the CPU, and every fourth step is taken on the device too. Returns how many states were compared; those
-/// that are ill-conditioned are passed over.
+/// Trains on the CPU, and runs every fourth step on the device too. Returns the number of compared states. Skips
+/// ill-conditioned states.
 int check_states(const Example& example, const backend::Optimizer& optimizer, double rate) {
     const Set set(example.input);
     Trainee cpu(backend::make_cpu_device(1), example, set, optimizer);
@@ -291,7 +292,8 @@ int check_states(const Example& example, const backend::Optimizer& optimizer, do
     return compared;
 }
 
-/// 100 steps of both from the same start, each by itself.
+/// Trains the CPU and the device independently for 100 steps from the same start. Returns the largest difference of the
+/// losses.
 double free_running(const Example& example, const backend::Optimizer& optimizer, double rate) {
     const Set set(example.input);
     Trainee cpu(backend::make_cpu_device(1), example, set, optimizer);
@@ -333,15 +335,15 @@ void check_free_running(std::int64_t size) {
 
 }  // namespace
 
-TEST_CASE("one step from each of 100 recorded states: loss, gradients and updates are the CPU's to 1e-5") {
+TEST_CASE("one step from each of 100 recorded states: loss, gradients and updates match the CPU to 1e-5") {
     check_all_states(10);
 }
 
-TEST_CASE("100 free steps of Adadelta at 0.01 and of SGD at 0.001: the losses are the CPU's to 1e-4") {
+TEST_CASE("100 steps of Adadelta with rate 0.01, and of SGD with 0.001: the losses match the CPU to 1e-4") {
     check_free_running(10);
 }
 
-// On the tutorial's own images, which take long where a CPU plays the GPU: with --no-skip.
+// These tests use the tutorial's image size and take long on the stand-in: run them with --no-skip.
 TEST_CASE("100 recorded states and 100 free steps at the tutorial's full size" * doctest::skip()) {
     check_all_states(28);
     check_free_running(28);

@@ -1,4 +1,4 @@
-// The stand-in of the driver itself: what the other tests rely on it to catch.
+// Tests of the stand-in of the CUDA driver: it must detect the errors for which the other tests rely on it.
 #include "cuda/device_array.hpp"
 #include "kernel_launch.hpp"
 #include "support/rehearsal/control.hpp"
@@ -13,7 +13,7 @@ using rehearsal::Execution;
 
 namespace {
 
-/// Two streams, the events by which they wait for each other, and what they did, in order.
+/// Two streams, two events for dependencies between the streams, and the order in which their work ran.
 struct Streams {
     UniqueStream first = make_stream();
     UniqueStream second = make_stream();
@@ -36,7 +36,7 @@ struct Streams {
 void begin(const UniqueStream& stream) {
     FINCH_CUDA(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal));
 }
-/// What ends a capture: its code, and the graph where there is one.
+/// Ends a capture. Returns the error code, and the graph if there is one.
 cudaError_t end(const UniqueStream& stream, UniqueGraph& graph) {
     cudaGraph_t made = nullptr;
     const cudaError_t code = cudaStreamEndCapture(stream.get(), &made);
@@ -50,7 +50,7 @@ cudaError_t end(const UniqueStream& stream) {
 
 }  // namespace
 
-TEST_CASE("late: a stream's work is done when somebody waits for it, and no other's") {
+TEST_CASE("late: a stream's work runs only in a call that waits for this stream") {
     rehearsal::reset();
     Streams streams;
     rehearsal::set_execution(Execution::late);
@@ -65,7 +65,7 @@ TEST_CASE("late: a stream's work is done when somebody waits for it, and no othe
     CHECK(streams.did == std::vector<int>{2, 1});
 }
 
-TEST_CASE("a stream that waits for an event waits for all before it; without, either order comes up") {
+TEST_CASE("cudaStreamWaitEvent orders the work before and after it; without this call, both orders occur") {
     for (const Execution execution : {Execution::late, Execution::others_first}) {
         for (const bool waits : {true, false}) {
             rehearsal::reset();
@@ -91,7 +91,7 @@ TEST_CASE("a stream that waits for an event waits for all before it; without, ei
     }
 }
 
-TEST_CASE("a graph keeps the order that its streams asked for, and no other") {
+TEST_CASE("a graph keeps the order that its streams define, and no other order") {
     for (const Execution execution : {Execution::late, Execution::others_first}) {
         rehearsal::reset();
         Streams streams;
@@ -119,7 +119,7 @@ TEST_CASE("a graph keeps the order that its streams asked for, and no other") {
     }
 }
 
-TEST_CASE("a capture is refused whose second stream does not come back, or in which somebody waits or allocates") {
+TEST_CASE("a capture with an unjoined second stream, a wait or an allocation is rejected") {
     rehearsal::reset();
     Streams streams;
     void* memory = nullptr;
@@ -132,7 +132,7 @@ TEST_CASE("a capture is refused whose second stream does not come back, or in wh
     begin(streams.first);
     streams.second_waits();
     streams.first_waits();
-    streams.work(streams.second, 1);  // after it came back
+    streams.work(streams.second, 1);  // after the join
     CHECK(end(streams.first) == cudaErrorStreamCaptureUnjoined);
 
     begin(streams.first);
@@ -148,7 +148,7 @@ TEST_CASE("a capture is refused whose second stream does not come back, or in wh
     CHECK(end(streams.first) == cudaSuccess);
 }
 
-TEST_CASE("an event of a capture is none outside of it") {
+TEST_CASE("an event that was recorded in a capture cannot be used outside of it") {
     rehearsal::reset();
     Streams streams;
     begin(streams.first);
@@ -159,7 +159,7 @@ TEST_CASE("an event of a capture is none outside of it") {
     CHECK(cudaEventQuery(streams.fork.get()) == cudaErrorCapturedEvent);
 }
 
-TEST_CASE("copies beyond a piece of device memory are refused") {
+TEST_CASE("copies beyond the end of an allocation are rejected") {
     rehearsal::reset();
     const DeviceArray<float> four({1, 2, 3, 4});
     const UniqueStream stream = make_stream();
@@ -173,7 +173,7 @@ TEST_CASE("copies beyond a piece of device memory are refused") {
     CHECK(host == std::vector<float>{1, 2, 3, 4, 0});
 }
 
-TEST_CASE("the time between events that are not there yet is not told") {
+TEST_CASE("cudaEventElapsedTime fails until both events are complete") {
     rehearsal::reset();
     const UniqueStream stream = make_stream();
     const UniqueEvent begin = make_timer();

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# The whole of tools/gpu_check.sh on the stand-ins of CUDA's libraries, at small sizes: shows that its commands work, not what a GPU would
-# say. All checks must be OK.
+# Runs all of tools/gpu_check.sh with the stand-ins of CUDA's libraries, at small sizes. This tests the commands of the
+# script; it cannot predict the results on a GPU. All checks must be OK.
 #
 #   tests/cuda/rehearse_gpu_check.sh [BUILD_FOLDER] [OUT]      (build, gpu_check_rehearsed); minutes
 #
-# Needs the targets finch_rehearsed_program, bench_step_rehearsed, test_cuda and test_cuda_mpi; a missing one is reported as skipped. FINCH names another program; with FINCH_CHECK_DEVICE=cpu one without CUDA does for all but the tests. In the places of
-# compute-sanitizer and nsys stand scripts that know their options and start the program.
+# Needs the targets finch_rehearsed_program, bench_step_rehearsed, test_cuda and test_cuda_mpi. A missing target is
+# reported as skipped. FINCH selects another program. With FINCH_CHECK_DEVICE=cpu a program without CUDA is sufficient,
+# except for the tests. Scripts replace compute-sanitizer and nsys: they check the options and start the program.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${1:-$here/../../build}" && pwd)

@@ -1,4 +1,4 @@
-// The CUDA device on the stand-in of its driver: graphs, step contexts, what it says of itself.
+// Tests of the CUDA device on the stand-in of the driver: graphs, step contexts, and descriptions of devices.
 #include "finch/backend/cuda.hpp"
 #include "finch/base/error.hpp"
 
@@ -20,7 +20,7 @@ using test::on_device;
 using test::same;
 using test::Step;
 
-TEST_CASE("graphs of one step and of many, mixed, do what calls do") {
+TEST_CASE("graphs of one step and of many steps give the same results as calls") {
     rehearsal::reset();
     const Data data;
     const auto device = make_cuda_device(0);
@@ -55,7 +55,7 @@ TEST_CASE("in the steady state a chunk of steps allocates nothing and waits once
     CHECK(rehearsal::calls("cudaGraphLaunch") == launches + 3);
 }
 
-TEST_CASE("a run asks and does not wait, not even the first one, which captures: who waits may have a deadline") {
+TEST_CASE("CapturedStep::run does not wait, not even in the first run, which captures the graph") {
     rehearsal::reset();
     const Data data;
     const auto device = make_cuda_device(0);
@@ -68,7 +68,7 @@ TEST_CASE("a run asks and does not wait, not even the first one, which captures:
     CHECK(rehearsal::calls("cudaStreamSynchronize") + rehearsal::calls("cudaEventSynchronize") == waits + 1);
 }
 
-TEST_CASE("work that is done late, or other streams' first, gives the same: nothing is read before") {
+TEST_CASE("delayed work, or other streams' work first, gives the same results: nothing is read too early") {
     rehearsal::reset();
     const Data data;
     const auto device = make_cuda_device(0);
@@ -92,7 +92,7 @@ TEST_CASE("work that is done late, or other streams' first, gives the same: noth
     }
 }
 
-TEST_CASE("a step that cannot be captured is done call by call, and the stream is left as it was") {
+TEST_CASE("a step that cannot be captured runs call by call, and the stream remains usable") {
     rehearsal::reset();
     const Data data;
     const auto device = make_cuda_device(0);
@@ -109,7 +109,7 @@ TEST_CASE("a step that cannot be captured is done call by call, and the stream i
     }
 }
 
-TEST_CASE("no memory for a graph: the step is done call by call") {
+TEST_CASE("if there is no memory for a graph, the step runs call by call") {
     rehearsal::reset();
     const Data data;
     const auto device = make_cuda_device(0);
@@ -127,7 +127,7 @@ TEST_CASE("no memory for a graph: the step is done call by call") {
 
 namespace {
 
-/// A kernel that asks for a lot of shared memory.
+/// A kernel that is launched with much shared memory.
 struct Wide {
     static constexpr int max_threads = 32;
     template <class Thread>
@@ -136,7 +136,7 @@ struct Wide {
 
 }  // namespace
 
-TEST_CASE("a kernel that is captured with much shared memory, then with less, is still allowed both") {
+TEST_CASE("a kernel that is captured with much shared memory, then with less, may use both sizes") {
     rehearsal::reset();
     const cuda::UniqueStream stream = cuda::make_stream();
     REQUIRE(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal) == cudaSuccess);
@@ -157,7 +157,7 @@ TEST_CASE("a kernel that is captured with much shared memory, then with less, is
     static_cast<void>(cudaGetLastError());
 }
 
-TEST_CASE("CUDA is asked for 32 hardware queues before its first call, unless the user has said how many") {
+TEST_CASE("CUDA_DEVICE_MAX_CONNECTIONS is set to 32 before the first CUDA call, unless the user has set it") {
     const auto first_calls = {std::function<void()>([] { static_cast<void>(cuda_device_count()); }),
                               std::function<void()>([] { static_cast<void>(cuda_devices()); }),
                               std::function<void()>([] { static_cast<void>(cuda_versions()); }),
@@ -175,7 +175,7 @@ TEST_CASE("CUDA is asked for 32 hardware queues before its first call, unless th
     }
 }
 
-TEST_CASE("a failure of the device is told with the call and the place") {
+TEST_CASE("an error of the device is reported with the failed call") {
     rehearsal::reset();
     const auto device = make_cuda_device(0);
     rehearsal::fail("cudaMemcpyAsync", 1, cudaErrorIllegalAddress);
@@ -184,7 +184,7 @@ TEST_CASE("a failure of the device is told with the call and the place") {
                          doctest::Contains("cudaMemcpyAsync"), ApiError);
 }
 
-TEST_CASE("devices are told with their names; none is no error") {
+TEST_CASE("cuda_devices() describes every device; without a device it is empty and throws nothing") {
     rehearsal::reset();
     rehearsal::set_devices(2);
     const std::vector<DeviceDescription> two = cuda_devices();

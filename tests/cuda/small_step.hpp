@@ -9,7 +9,7 @@
 
 namespace finch::test {
 
-/// Ten images of six pixels, all different, and their labels.
+/// Ten different images of six pixels, and their labels.
 struct Data {
     std::vector<std::uint8_t> pixels = std::vector<std::uint8_t>(60);
     std::vector<std::int32_t> labels{0, 1, 2, 0, 1, 2, 0, 1, 2, 0};
@@ -17,8 +17,8 @@ struct Data {
     [[nodiscard]] backend::Images images() const { return {.pixels = pixels, .labels = labels, .pixels_per_image = 6}; }
 };
 
-/// A step with everything that a context gives: load the batch, then the loss of the images' first three pixels as
-/// logits.
+/// A step that uses all data of a step context. It loads a batch of one image, and computes the loss with the image's
+/// first three pixels as logits.
 class Step {
 public:
     explicit Step(backend::Device& device, const Data& data, backend::CaptureAs how = backend::CaptureAs::graph)

@@ -1,4 +1,4 @@
-// Two ranks that share a device: sums through the host.
+// Tests of ranks that share a device: sums through host memory.
 #include "finch/backend/cuda.hpp"
 #include "finch/base/error.hpp"
 
@@ -10,11 +10,11 @@
 using namespace finch;
 using namespace finch::test;
 
-TEST_CASE("staged sums are right: whole numbers exactly, on all ranks, whichever rank's copies arrive first") {
+TEST_CASE("staged sums are exact for integers on all ranks, in every order in which the ranks' copies arrive") {
     using enum rehearsal::Execution;
     const comm::Group all = first_ranks(comm::size_of(MPI_COMM_WORLD));
     const auto factor = static_cast<std::size_t>(all.size() * (all.size() + 1) / 2);
-    // By rank: all at once, all late, and one against the others.
+    // Execution of rank 0 and of the other ranks.
     for (const auto& [first, others] : {std::pair{at_once, at_once}, {late, late}, {at_once, late}, {late, at_once}}) {
         rehearsal::reset();
         const auto device = backend::make_cuda_device(0);
@@ -45,7 +45,7 @@ TEST_CASE("staged sums are right: whole numbers exactly, on all ranks, whichever
     }
 }
 
-TEST_CASE("staged: a peer that does not come is told within the deadline, and what MPI holds is not freed") {
+TEST_CASE("staged: a missing peer is reported within the deadline, and memory that MPI uses is not freed") {
     const comm::Group both = first_ranks(2);
     const bool late = both.rank() == 1;
     for (const bool statistics : {false, true}) {
@@ -64,7 +64,7 @@ TEST_CASE("staged: a peer that does not come is told within the deadline, and wh
                     all_reduce->wait();
                 }
             };
-            if (late) {  // comes once the other rank has given up
+            if (late) {  // waits until the other rank has given up
                 FINCH_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, 0, 0, both.get(), MPI_STATUS_IGNORE));
             }
             if (late || both.size() == 1) {
@@ -79,7 +79,7 @@ TEST_CASE("staged: a peer that does not come is told within the deadline, and wh
     }
 }
 
-TEST_CASE("a training on two ranks of one device is that on one rank within rounding, and the same on both ranks") {
+TEST_CASE("staged: a training on two ranks has the same bits on both, and one rank's result within rounding") {
     rehearsal::reset();
     const comm::Group both = first_ranks(2);
     const comm::Group one = alone();
@@ -95,7 +95,7 @@ TEST_CASE("a training on two ranks of one device is that on one rank within roun
     CHECK(same_on_all(both, shared));
 }
 
-TEST_CASE("staged sums of doubles come between the buckets, in the order in which they were asked for") {
+TEST_CASE("staged: sums of doubles and buckets are summed in the order of the calls") {
     using enum rehearsal::Execution;
     const comm::Group all = first_ranks(comm::size_of(MPI_COMM_WORLD));
     const auto factor = static_cast<double>(all.size() * (all.size() + 1)) / 2;
@@ -129,11 +129,10 @@ TEST_CASE("staged sums of doubles come between the buckets, in the order in whic
     }
 }
 
-TEST_CASE(
-    "batch_norm and dropout on 2 and 3 ranks of one device: weights and running statistics are those of one rank") {
+TEST_CASE("staged: batch_norm and dropout on 2 and 3 ranks give one rank's weights and running statistics") {
     rehearsal::reset();
     const comm::Group one = alone();
-    const auto datasets = bright_rows(71);  // the last batches are short
+    const auto datasets = bright_rows(71);  // the last batch of an epoch is small
     const auto device = backend::make_cuda_device(0);
     const auto none = comm::make_mpi_all_reduce(one, 30);
     const std::vector<float> single = trained_weights(*device, one, *none, datasets, residual_recipe());

@@ -1,4 +1,4 @@
-// Step contexts as the device sees them: where images come from, and when.
+// Tests of step contexts from the device's view: the memory that holds the images, and when it is filled.
 #include "step_context.hpp"
 
 #include "finch/base/error.hpp"
@@ -43,7 +43,7 @@ struct Data {
     }
 };
 
-/// What the kernels of a step find at each of the context's indices: image and label, or nothing.
+/// The image and label that a step's kernels read at an index of the context. Padding has no image and no label.
 struct Seen {
     std::vector<std::uint8_t> pixels;
     std::int32_t label = -1;
@@ -92,13 +92,13 @@ std::shared_ptr<Shared> new_device() {
 
 }  // namespace
 
-TEST_CASE("streamed images go through two pinned buffers in turn, none overwritten before it is copied") {
-    const Data data(48, 1 << 20);  // four images to a buffer
+TEST_CASE("streamed images use two pinned buffers alternately; a buffer is not overwritten before its copy") {
+    const Data data(48, 1 << 20);  // four images per buffer
     const std::vector<std::int64_t> indices{47, 0,  3, -1, 3,  8,  21, 22, 23, 24, 25, -1,
                                             30, 31, 2, 1,  40, 41, 42, 43, 44, 5,  6,  -1};
     for (const Execution execution : executions) {
         rehearsal::reset();
-        rehearsal::set_memory(std::size_t{130} << 20);  // 48 are more than a third
+        rehearsal::set_memory(std::size_t{130} << 20);  // 48 images exceed a third of this memory
         Stream stream(new_device());
         CudaStepContext context(stream, data.images(), 4);
         rehearsal::set_execution(execution);
@@ -111,7 +111,7 @@ TEST_CASE("streamed images go through two pinned buffers in turn, none overwritt
     }
 }
 
-TEST_CASE("images in a file go through the loader's pinned ring, none overwritten before it is copied") {
+TEST_CASE("images in a file use the loader's pinned ring buffer; no part is overwritten before its copy") {
     const testing::TemporaryFolder folder;
     const Data data(48, 1000);
     const std::string path = (folder.path() / "pixels").string();
@@ -150,7 +150,7 @@ TEST_CASE("images in a file go through the loader's pinned ring, none overwritte
     }
 }
 
-TEST_CASE("streamed images of floats bring their targets, of any size") {
+TEST_CASE("streamed float images have their targets, of any size") {
     const std::int64_t size = 1 << 18;
     std::vector<float> values(static_cast<std::size_t>(48 * size));
     std::vector<float> targets;
@@ -168,7 +168,7 @@ TEST_CASE("streamed images of floats bring their targets, of any size") {
     const std::vector<std::int64_t> indices{47, 0, 3, -1, 30, 31, 2, 1};
     for (const Execution execution : executions) {
         rehearsal::reset();
-        rehearsal::set_memory(std::size_t{130} << 20);  // 48 are more than a third
+        rehearsal::set_memory(std::size_t{130} << 20);  // 48 images exceed a third of this memory
         Stream stream(new_device());
         CudaStepContext context(stream, images, 4);
         rehearsal::set_execution(execution);
@@ -191,7 +191,7 @@ TEST_CASE("streamed images of floats bring their targets, of any size") {
     }
 }
 
-TEST_CASE("a data set that one stream has brought is there for all others") {
+TEST_CASE("a data set that one stream has copied can be used by all other streams") {
     const Data data(10, 7);
     const std::vector<std::int64_t> indices{9, 0, 4};
     for (const Execution execution : executions) {
@@ -212,7 +212,7 @@ TEST_CASE("a data set that one stream has brought is there for all others") {
     }
 }
 
-TEST_CASE("the same pixels with other labels are another data set") {
+TEST_CASE("the same pixels with other labels are a different data set") {
     rehearsal::reset();
     const Data data(10, 7);
     const std::vector<std::int32_t> other_labels(10, 5);
@@ -227,7 +227,7 @@ TEST_CASE("the same pixels with other labels are another data set") {
     CHECK(seen(stream, second, 1).front().label == 5);
 }
 
-TEST_CASE("a fill takes as many steps as the capacity says, of whole batches") {
+TEST_CASE("fill accepts up to `capacity` steps of at most one batch each") {
     rehearsal::reset();
     const Data data(10, 7);
     Stream stream(new_device());
@@ -246,7 +246,7 @@ TEST_CASE("a fill takes as many steps as the capacity says, of whole batches") {
     }
 }
 
-TEST_CASE("sums come back as they were set, and a refilled context begins with its first step") {
+TEST_CASE("set_sums: fill keeps the sums, and a refilled context begins with its first step") {
     for (const Execution execution : executions) {
         rehearsal::reset();
         rehearsal::set_execution(execution);

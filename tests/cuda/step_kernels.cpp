@@ -1,4 +1,4 @@
-// Steps, images, loss and optimizer: what a training step does beside its layers.
+// Tests of the kernels of a training step outside of layers: steps, images, loss and optimizer.
 #include "backend/tensors.hpp"
 #include "cuda/device_array.hpp"
 #include "steps.hpp"
@@ -19,9 +19,9 @@ using reference::Tensor;
 
 namespace {
 
-constexpr double tolerance = 1e-5;  ///< of each tensor's largest entry
+constexpr double tolerance = 1e-5;  ///< relative to each tensor's largest entry
 
-/// Twelve steps from the same start, beside the rule on the host; `ahead` floats before each array.
+/// Compares twelve steps of an optimizer with the same rule on the host. Each array starts after `ahead` floats.
 template <class Rule>
 void check_steps(const Rule& rule, std::size_t count, std::size_t ahead) {
     RandomStream random(14, Purpose::test, count);
@@ -52,13 +52,13 @@ void check_steps(const Rule& rule, std::size_t count, std::size_t ahead) {
     }
 }
 
-/// A batch of logits and what its loss gives. Labels go round; every seventh sample is padding.
+/// A batch of logits, and a function that computes its loss. Labels vary; every seventh sample is padding.
 struct LossTrial {
     std::int64_t batch;
     std::int64_t classes;
     std::vector<float> logits;
-    std::vector<std::int32_t> labels;   ///< of the data set
-    std::vector<std::int64_t> indices;  ///< of the batch
+    std::vector<std::int32_t> labels;   ///< of the whole data set
+    std::vector<std::int64_t> indices;  ///< of one batch
     float grad_scale = 0.25F;
 
     LossTrial(std::int64_t of_batch, std::int64_t of_classes) : batch(of_batch), classes(of_classes) {
@@ -79,7 +79,8 @@ struct LossTrial {
                    state.sums.samples == other.state.sums.samples && grad == other.grad;
         }
     };
-    /// The second of three steps, after sums of 2, 1 and 10. The other steps' indices are no samples.
+    /// Computes the loss in the second of three steps. The sums before the step are 2, 1 and 10. The indices of the
+    /// other steps are invalid.
     [[nodiscard]] Result run() const {
         const UniqueStream stream = make_stream();
         std::vector<std::int64_t> all(static_cast<std::size_t>(3 * batch), 1 << 30);
@@ -97,7 +98,7 @@ struct LossTrial {
     }
 };
 
-/// The images of `indices`, the second of two steps.
+/// Returns the images of `indices`, loaded in the second of two steps.
 std::vector<float> loaded(const std::vector<std::uint8_t>& pixels, std::int64_t per_image,
                           const std::vector<float>& mean, const std::vector<float>& deviation,
                           const std::vector<std::int64_t>& indices, std::size_t ahead) {
@@ -125,7 +126,7 @@ std::vector<float> loaded(const std::vector<std::uint8_t>& pixels, std::int64_t 
 
 }  // namespace
 
-TEST_CASE("next_step: each row in turn becomes the present step's") {
+TEST_CASE("next_step: makes each row in turn the current step") {
     const UniqueStream stream = make_stream();
     const DeviceArray rows(std::vector<StepRow>{{.grad_scale = 1}, {.grad_scale = 2, .samples = 7}, {.grad_scale = 3}});
     const DeviceArray state(std::vector<StepState>{{.sums = {.correct = 4}}});
@@ -141,7 +142,7 @@ TEST_CASE("next_step: each row in turn becomes the present step's") {
     CHECK(state.values().front().sums.correct == 4);
 }
 
-TEST_CASE("optimizers: the rule's update at any length and alignment") {
+TEST_CASE("optimizers: follow the rule at any length and alignment") {
     const auto check = [](const auto& rule) {
         for (const std::size_t count : {1, 4, 37, 1030})
             for (const std::size_t ahead : {0, 1}) {
@@ -157,7 +158,7 @@ TEST_CASE("optimizers: the rule's update at any length and alignment") {
     check(Adadelta{.weight_decay = 0.1});
 }
 
-TEST_CASE("softmax_cross_entropy: any batch and number of classes give the reference's loss and gradient") {
+TEST_CASE("softmax_cross_entropy: any batch size and number of classes give the reference's loss and gradient") {
     for (const auto& [batch, classes] :
          {std::pair{1, 2}, {8, 10}, {6, 1}, {32, 32}, {33, 10}, {70, 5}, {300, 3}, {5, 33}, {20, 700}}) {
         CAPTURE(batch);
@@ -195,21 +196,21 @@ TEST_CASE("softmax_cross_entropy: the order of threads changes no bit") {
     }
 }
 
-TEST_CASE("softmax_cross_entropy: of equal largest logits the first counts") {
+TEST_CASE("softmax_cross_entropy: the first of equal largest logits is the prediction") {
     for (const std::int64_t classes : {3, 20, 50}) {
         CAPTURE(classes);
         LossTrial trial(4, classes);
         trial.indices = {0, 1, 2, 3};
         trial.labels = {0, 1, static_cast<std::int32_t>(classes - 1), 1};
         std::fill(trial.logits.begin(), trial.logits.end(), 0.5F);
-        trial.logits[static_cast<std::size_t>(3 * classes + 1)] = 2;  // sample 3: classes 1 and the last
+        trial.logits[static_cast<std::size_t>(3 * classes + 1)] = 2;  // sample 3: class 1 and the last class
         trial.logits[static_cast<std::size_t>(4 * classes - 1)] = 2;
 
-        CHECK(trial.run().state.sums.correct == 1 + 2);  // samples 0 and 3
+        CHECK(trial.run().state.sums.correct == 1 + 2);  // samples 0 and 3 are correct
     }
 }
 
-TEST_CASE("softmax_cross_entropy: a logit that is not a number makes its own sample's loss and gradient so") {
+TEST_CASE("softmax_cross_entropy: a NaN logit makes the loss NaN, and the gradient of its own sample only") {
     for (const std::int64_t place : {0, 1, 7}) {
         CAPTURE(place);
         LossTrial trial(3, 9);
@@ -225,7 +226,7 @@ TEST_CASE("softmax_cross_entropy: a logit that is not a number makes its own sam
     }
 }
 
-TEST_CASE("softmax_cross_entropy: what padding holds counts nowhere, even where it is not a number") {
+TEST_CASE("softmax_cross_entropy: padding is ignored, even if it is NaN") {
     LossTrial trial(3, 9);
     trial.indices = {0, -1, 2};
     std::fill_n(trial.logits.begin() + 9, 9, std::nanf(""));
@@ -250,7 +251,7 @@ TEST_CASE("softmax_cross_entropy: logits of a thousand do not overflow") {
     CHECK(difference(result.grad, {1, -1, 0, 0}) < tolerance);
 }
 
-TEST_CASE("load_batch: pixels are scaled per channel at any size and alignment; padding becomes zeros") {
+TEST_CASE("load_batch: pixels are scaled per channel at any size and alignment; padding becomes 0") {
     const std::vector<std::int64_t> indices{2, -1, 0, 1, 2};
     for (const auto& [per_image, channels] : {std::pair{8, 1}, {7, 1}, {12, 3}, {9, 3}, {2500, 1}, {3 * 40 * 31, 3}})
         for (const std::size_t ahead : {0, 1}) {
@@ -273,7 +274,7 @@ TEST_CASE("load_batch: pixels are scaled per channel at any size and alignment; 
                                                        static_cast<double>(deviation[c]));
                 }
             }
-            expected.push_back(77);  // behind the last image
+            expected.push_back(77);  // element after the last image
 
             const std::vector<float> values = loaded(pixels, per_image, mean, deviation, indices, ahead);
 
@@ -282,6 +283,6 @@ TEST_CASE("load_batch: pixels are scaled per channel at any size and alignment; 
             for (std::size_t i = 0; i < expected.size(); ++i) {
                 apart = std::max(apart, std::abs(static_cast<double>(values[i]) - expected[i]));
             }
-            CHECK(apart < 1e-6 * 9);  // the largest value
+            CHECK(apart < 1e-6 * 9);  // relative to the largest value
         }
 }

@@ -6,10 +6,10 @@
 #include <variant>
 #include <vector>
 
-/// Trainings that are compared between devices, and between numbers of ranks.
+/// Trainings for comparisons between devices and between numbers of ranks.
 namespace finch::test {
 
-/// A rate at which rounding is not amplified.
+/// Returns a recipe with a learning rate that does not amplify rounding.
 inline train::Recipe calm_recipe() {
     train::Recipe recipe = small_recipe(20);
     recipe.training.optimizer = backend::Sgd{};
@@ -17,7 +17,7 @@ inline train::Recipe calm_recipe() {
     return recipe;
 }
 
-/// A residual network with batch normalisation and dropout.
+/// Returns a recipe of a residual network with batch normalisation and dropout.
 inline train::Recipe residual_recipe() {
     using backend::Activation;
     train::Recipe recipe = calm_recipe();
@@ -33,7 +33,7 @@ inline train::Recipe residual_recipe() {
     return recipe;
 }
 
-/// Weights and running statistics after a whole training, one after another.
+/// Returns the weights and running statistics after a whole training, concatenated.
 inline std::vector<float> trained_weights(backend::Device& device, const comm::Group& group,
                                           comm::AllReduce& all_reduce, const data::Datasets& datasets,
                                           const train::Recipe& recipe, std::int64_t steps = 5) {
@@ -51,8 +51,9 @@ inline std::vector<float> trained_weights(backend::Device& device, const comm::G
     return values;
 }
 
-/// In float16 from a scale of the loss at which gradients overflow, until skipped steps have brought it down: a whole
-/// training, from `snapshot` of a training in float16 on any device. Its engines are cuDNN's, which round.
+/// The result of a float16 training that starts from `snapshot` with a loss scale at which gradients overflow. Skipped
+/// steps reduce the scale. The snapshot may be from any device. The training uses cuDNN's engines, which round to
+/// float16.
 struct Overflowing {
     NamedArrays snapshot;
     backend::LossScale scale;
@@ -60,7 +61,8 @@ struct Overflowing {
 inline train::Recipe float16_recipe() {
     train::Recipe recipe = residual_recipe();
     recipe.training.precision = train::Precision::float16;
-    recipe.training.optimizer = backend::Sgd{.momentum = 0.9};  // Adam follows the noise of biases before batch_norm
+    // Adam would amplify the noise in the gradients of biases before batch_norm.
+    recipe.training.optimizer = backend::Sgd{.momentum = 0.9};
     recipe.training.average = 0.8;
     recipe.training.clip_norm = 1;
     recipe.training.micro_batches = 2;
@@ -85,7 +87,7 @@ inline Overflowing trained_in_float16(backend::Device& device, const comm::Group
     return {training.snapshot(), training.loss_scale().value()};
 }
 
-/// Whether `mine` is the same on all ranks, to the last bit.
+/// Returns whether `mine` has the same bits on all ranks.
 inline bool same_on_all(const comm::Group& group, const std::vector<float>& mine) {
     const std::vector<double> values(mine.begin(), mine.end());
     const std::vector<double> all = group.gather(values);

@@ -1,5 +1,5 @@
-// Whole trainings on the CUDA device, as far as the stand-ins go: beside the CPU, interrupted, and from one to the
-// other.
+// Tests of whole trainings on the CUDA device, on the stand-ins: compared with the CPU, interrupted, and moved between
+// devices.
 #include "finch/backend/cuda.hpp"
 
 #include "cuda/trained.hpp"
@@ -44,7 +44,7 @@ void check_close(const Trained& one, const Trained& other) {
 
 }  // namespace
 
-TEST_CASE("a training on the device gives the CPU's curve and weights within rounding, on both paths") {
+TEST_CASE("a training gives the CPU's curve and weights within rounding, with all kinds of kernels") {
     rehearsal::reset();
     const comm::Group group = alone();
     const auto datasets = bright_rows(90);
@@ -72,10 +72,10 @@ TEST_CASE("every optimizer gives the CPU's curve and weights within rounding") {
     }
 }
 
-TEST_CASE("a residual network with batch_norm and dropout ends with the CPU's weights and running statistics") {
+TEST_CASE("a residual network with batch_norm and dropout gives the CPU's weights and running statistics") {
     rehearsal::reset();
     const comm::Group group = alone();
-    const auto datasets = bright_rows(71);  // the last batches are short
+    const auto datasets = bright_rows(71);  // the last batch of an epoch is small
     const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
     const auto cpu = backend::make_cpu_device(1);
     const std::vector<float> expected = trained_weights(*cpu, group, *all_reduce, datasets, residual_recipe());
@@ -86,14 +86,12 @@ TEST_CASE("a residual network with batch_norm and dropout ends with the CPU's we
 
         CHECK(difference(trained, expected) < 1e-5);
         CHECK(trained_weights(*gpu, group, *all_reduce, datasets, residual_recipe(), 1) ==
-              trained);  // no graph: call by call
+              trained);  // call by call, without a graph
     }
     CHECK(rehearsal::calls("cudaGraphLaunch") > 0);
 }
 
-TEST_CASE(
-    "an average of the weights, validated between steps under way, is the CPU's; as calls and late it has the same "
-    "bits") {
+TEST_CASE("averaged weights match the CPU's, with validation between asynchronous steps; calls give the same bits") {
     rehearsal::reset();
     const comm::Group group = alone();
     const auto datasets = bright_rows(71);
@@ -118,9 +116,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE(
-    "float16 with overflows: scale, skipped steps, weights and averages are those of the CPU's, also as calls, late "
-    "and resumed") {
+TEST_CASE("float16 with overflows: scale, skipped steps, weights and averages match the CPU; resuming keeps the bits") {
     rehearsal::reset();
     const comm::Group group = alone();
     const auto datasets = bright_rows(71);
@@ -139,7 +135,7 @@ TEST_CASE(
     for (const char* tensor : {"weights/", "average_weights/", "optimizer/state"}) {
         CAPTURE(std::string(tensor));
         CHECK(difference(tensors(trained.snapshot, tensor), tensors(expected.snapshot, tensor)) <
-              5e-4);  // another order of a sum may round the next operand to its other neighbour
+              5e-4);  // another order of a sum may round the next input differently
     }
     const auto check_same = [&](const Overflowing& other) {
         CHECK(other.scale == trained.scale);
@@ -160,14 +156,14 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("scaling the loss takes two kernels of a step, in float16 alone; on own kernels it changes no bit") {
+TEST_CASE("loss scaling adds two kernels to a step, only in float16, and changes no bit with Finch's kernels") {
     rehearsal::reset();
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
     const auto device = backend::make_cuda_device(0, backend::CudaPath::direct);
     train::Recipe recipe = small_recipe(20);
     const Trained plain = train_on(*device, group, recipe, datasets);
-    recipe.data.validation_samples = 1;  // the last graph is then a training step's
+    recipe.data.validation_samples = 1;  // so the last graph is a training step's
     const auto nodes_of = [&](train::Precision precision) {
         recipe.training.precision = precision;
         const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
@@ -186,7 +182,7 @@ TEST_CASE("scaling the loss takes two kernels of a step, in float16 alone; on ow
     CHECK(equal_but_for_seconds(scaled.snapshot, plain.snapshot));
 }
 
-TEST_CASE("with an average, graphs that are captured after a validation train the weights and validate the average") {
+TEST_CASE("with an average, graphs captured after a validation train the weights and validate the average") {
     rehearsal::reset();
     const comm::Group group = alone();
     const auto datasets = bright_rows(80);
@@ -208,7 +204,7 @@ TEST_CASE("with an average, graphs that are captured after a validation train th
     CHECK(equal_but_for_seconds(trained.snapshot, expected.snapshot));
 }
 
-TEST_CASE("however the batches are cut into calls, done at once or late, the bits are the same") {
+TEST_CASE("the number of steps per call, and the time at which work runs, change no bit") {
     rehearsal::reset();
     const comm::Group group = alone();
     const auto datasets = bright_rows(90);
@@ -227,7 +223,7 @@ TEST_CASE("however the batches are cut into calls, done at once or late, the bit
     }
 }
 
-TEST_CASE("stopped anywhere and restored, a training ends with the same bits; on the other device within rounding") {
+TEST_CASE("a training stopped and restored gives the same bits; restored on another device, within rounding") {
     rehearsal::reset();
     const comm::Group group = alone();
     const auto datasets = bright_rows(90);
@@ -258,7 +254,7 @@ TEST_CASE("stopped anywhere and restored, a training ends with the same bits; on
     }
 }
 
-TEST_CASE("several trainings at once, each on a stream of its own, end as each alone") {
+TEST_CASE("several concurrent trainings, each on its own stream, give the same bits as each alone") {
     rehearsal::reset();
     const comm::Group group = alone();
     const auto datasets = bright_rows(90);
@@ -291,7 +287,7 @@ TEST_CASE("several trainings at once, each on a stream of its own, end as each a
     }
 }
 
-TEST_CASE("an individual that finds no memory leaves none behind, and the next one trains") {
+TEST_CASE("an individual without enough memory leaks none, and the next individual trains") {
     rehearsal::reset();
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
@@ -316,7 +312,7 @@ TEST_CASE("an individual that finds no memory leaves none behind, and the next o
     CHECK(train_on(*device, group, recipe, datasets).curve.size() == 3);
 }
 
-TEST_CASE("an individual whose operations' scratch memory does not fit ends before it takes any memory") {
+TEST_CASE("an individual with too large scratch memory fails before it allocates memory") {
     rehearsal::reset();
     rehearsal::set_engines({{"needs much", {}, std::int64_t{50} << 20}});
     rehearsal::set_memory(std::size_t{40} << 20);
@@ -332,7 +328,7 @@ TEST_CASE("an individual whose operations' scratch memory does not fit ends befo
     rehearsal::reset();
 }
 
-TEST_CASE("an individual that begins and ends waits for no other slot's work") {
+TEST_CASE("starting and ending an individual does not wait for other slots' work") {
     rehearsal::reset();
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
@@ -340,7 +336,7 @@ TEST_CASE("an individual that begins and ends waits for no other slot's work") {
     const auto device = backend::make_cuda_device(0);
     const auto other = device->new_stream();
     const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
-    // Keeps the data set on the device, as any other individual does.
+    // Keeps the data set on the device, as another individual would.
     const train::Training beside(*device, group, *all_reduce, datasets, recipe);
     const backend::Buffer memory = device->allocate(1);
     rehearsal::set_execution(rehearsal::Execution::late);
@@ -348,13 +344,13 @@ TEST_CASE("an individual that begins and ends waits for no other slot's work") {
 
     static_cast<void>(train_on(*other, group, recipe, datasets));
 
-    CHECK(*memory.data() == 0);  // the stand-in's device memory is the host's: that work is still to be done
+    CHECK(*memory.data() == 0);  // in the stand-in device memory is host memory: the memset has not run yet
     device->synchronize();
     CHECK(*memory.data() != 0);
     rehearsal::reset();
 }
 
-TEST_CASE("a loss that is not finite is told as diverged, and the device goes on") {
+TEST_CASE("a loss that is not finite makes the training diverge; the device remains usable") {
     rehearsal::reset();
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# The way of a person with a GPU: the pack, unpacked on a machine that has nothing but a shell, its tools and CUDA's libraries, and no
-# build, no sources, no MPI. Here such a machine is a folder to chroot into, with an almost empty environment. Without a GPU every check
-# must be skipped for want of one; with FINCH_CHECK_DEVICE=cpu the programs, mpirun too, show that they have all they need. Needs root.
+# Tests the pack (tools/gpu_pack.sh) on a bare machine: a shell, its tools and CUDA's libraries, but no build, no
+# sources and no MPI. The machine is a chroot with a nearly empty environment. Without a GPU every check must be skipped
+# because there is no GPU. With FINCH_CHECK_DEVICE=cpu the programs and mpirun run, which shows that the pack is
+# complete. Needs root.
 #
 #   tests/cuda/unpack_gpu_pack.sh PACK.tar.xz [OUT]
 set -euo pipefail
 pack=$(realpath "$1")
 out=${2:-}
 root=$(mktemp -d "${TMPDIR:-/tmp}/finch-bare.XXXXXX")
-end() { # the machine's own libraries are mounted in there: nothing is removed unless they are gone
+end() { # the host's libraries are mounted below $root: nothing is removed unless they are unmounted
     umount "$root/proc" "$root/cuda" 2>/dev/null || true
     grep -q " $root/" /proc/self/mounts || rm -rf --one-file-system "$root"
 }
@@ -16,7 +17,7 @@ trap end EXIT
 mkdir -p "$root"/{bin,etc,proc,dev/shm,cuda,tmp,usr/lib,usr/lib64,work}
 ln -s usr/lib "$root/lib"
 ln -s usr/lib64 "$root/lib64"
-add() { # FILES: and what they are linked with
+add() { # FILES: copies the files and their shared libraries
     local file
     for file in "$@" $(ldd "$@" 2>/dev/null | grep -o '/[^ :)]*'); do
         [ -e "$root$file" ] || cp -L --parents "$file" "$root"
@@ -29,7 +30,7 @@ for tool in bash sh awk cat chmod cp cut date diff dirname basename env find gre
     ln -s "$(realpath "$path")" "$root/bin/$tool"
 done
 ln -s bin "$root/sbin"
-for library in libc.so.6 libm.so.6 libdl.so.2 librt.so.1 libpthread.so.0 libresolv.so.2 libutil.so.1; do  # the C library's
+for library in libc.so.6 libm.so.6 libdl.so.2 librt.so.1 libpthread.so.0 libresolv.so.2 libutil.so.1; do  # of the C library
     path=$(ldconfig -p | awk -v name=$library '$1 == name && /x86-64/ && !path { path = $NF } END { print path }')
     [ -e "$root$path" ] || cp -L --parents "$path" "$root"
 done

@@ -9,7 +9,7 @@ using namespace finch;
 using namespace finch::test;
 namespace fs = std::filesystem;
 
-/// One record: the label, then pixel p of plane c is c·100 + p mod 50.
+/// Returns one record: the label, then three planes. Pixel p of plane c has the value c·100 + p mod 50.
 std::vector<std::uint8_t> record(std::uint8_t label) {
     std::vector<std::uint8_t> bytes{label};
     for (int plane = 0; plane < 3; ++plane) {
@@ -28,7 +28,7 @@ void write_good_cifar(const fs::path& folder) {
     write_bytes(folder / "test_batch.bin", record(9));
 }
 
-TEST_CASE("cifar: planes become channels, the batches follow each other") {
+TEST_CASE("cifar: planes become channels, and the batch files are joined in order") {
     const TemporaryFolder folder;
     write_good_cifar(folder.path());
 
@@ -46,7 +46,7 @@ TEST_CASE("cifar: planes become channels, the batches follow each other") {
     CHECK(sets.training.pixels[second_image_pixel_7 + 2] == 207);
 }
 
-TEST_CASE("cifar: the archive's names of classes are those of the labels that occur, and as many as its version has") {
+TEST_CASE("cifar: class names are kept up to the largest label; the file must list as many as the CIFAR version has") {
     const TemporaryFolder folder;
     write_good_cifar(folder.path());
     std::ofstream names(folder.path() / "batches.meta.txt");
@@ -63,7 +63,7 @@ TEST_CASE("cifar: the archive's names of classes are those of the labels that oc
                    "batches.meta.txt: has 11 names of classes; expected 10"));
 }
 
-TEST_CASE("cifar: a test set is read where there is no other") {
+TEST_CASE("cifar: load_test reads a test set without a training set") {
     const TemporaryFolder folder;
     write_bytes(folder.path() / "test_batch.bin", record(9));
 
@@ -73,7 +73,7 @@ TEST_CASE("cifar: a test set is read where there is no other") {
     CHECK(sets.test.classes == 10);
 }
 
-TEST_CASE("cifar: of CIFAR-100 the fine labels are read, and neither test nor validation set need be there") {
+TEST_CASE("cifar: the fine labels of CIFAR-100 are read; the test set and the validation set are optional") {
     const TemporaryFolder folder;
     fs::create_directory(folder.path() / "cifar-100-binary");
     const auto both = [](std::uint8_t fine) {
@@ -101,7 +101,7 @@ TEST_CASE("cifar: of CIFAR-100 the fine labels are read, and neither test nor va
     CHECK(contains(problem_of(data::Kind::cifar, folder.path()), "record 0 has the label 100; expected 0 to 99"));
 }
 
-TEST_CASE("cifar: a missing batch, a wrong size and a wrong label are refused by name") {
+TEST_CASE("cifar: a missing batch file, a wrong size and a wrong label are rejected; the message names the file") {
     const TemporaryFolder folder;
     write_good_cifar(folder.path());
     const fs::path third = folder.path() / "data_batch_3.bin";

@@ -1,4 +1,4 @@
-// What data.expect says, held against sets that are there, and in the place of those that are not.
+// Tests of data.expect: check_expected() compares existing sets with it, and stand_in() replaces missing sets.
 #include "finch/data/expected.hpp"
 
 #include "finch/base/error.hpp"
@@ -20,7 +20,7 @@ Options options_with(const Expected& expected) {
     return options;
 }
 
-/// Every pixel of image i is i.
+/// Returns images in which every pixel of image i is i.
 Dataset numbered(std::int64_t samples) {
     Dataset set{.height = 2, .width = 3, .channels = 1, .classes = 5};
     for (std::int64_t sample = 0; sample < samples; ++sample) {
@@ -34,7 +34,7 @@ const Expected as_numbered{.shape = {2, 3, 1}, .classes = 5, .samples = 50, .tes
 
 }  // namespace
 
-TEST_CASE("sets that are as expected pass, and others are refused by the key that differs") {
+TEST_CASE("data.expect: sets that match are accepted; for others the error names the differing key") {
     CHECK_NOTHROW(check_expected(options_with(as_numbered), numbered(50), numbered(10)));
     CHECK_NOTHROW(check_expected(Options{}, numbered(50), numbered(10)));
     const auto refused = [](Expected expected, const char* words) {
@@ -62,7 +62,7 @@ TEST_CASE("sets that are as expected pass, and others are refused by the key tha
     refused(other, "data.expect.targets: is 2, but data/there has 0");
 }
 
-TEST_CASE("a stand-in has every sample and class, and no pixels") {
+TEST_CASE("stand_in: has the expected numbers of samples and classes, but no pixels") {
     Options options = options_with(as_numbered);
     options.mean = {};
     options.deviation = {};
@@ -90,7 +90,7 @@ TEST_CASE("a stand-in has every sample and class, and no pixels") {
     CHECK_THROWS_WITH_AS((void)stand_in(options), doctest::Contains("data.expect.validation"), ConfigError);
 }
 
-TEST_CASE("an excerpt has the pixels and answers of its samples, and those that validate set apart") {
+TEST_CASE("excerpt: has the pixels and labels of the given samples, and marks the validation samples") {
     const std::vector<std::int64_t> training{7, 3, 40};
     const std::vector<std::int64_t> validation{1, 49};
     const Dataset some = excerpt(numbered(50), training, validation);
@@ -107,7 +107,7 @@ TEST_CASE("an excerpt has the pixels and answers of its samples, and those that 
     CHECK(apart.validation == std::vector<std::int64_t>{3, 4});
 }
 
-TEST_CASE("an excerpt of a stand-in has noise, and its targets") {
+TEST_CASE("excerpt: an excerpt of a stand-in has random pixels, and targets of the expected size") {
     const Expected expected{.shape = {2, 3, 1}, .targets = 4, .samples = 50};
     const Dataset some = excerpt(stand_in(options_with(expected)).training, std::vector<std::int64_t>{1, 2},
                                  std::vector<std::int64_t>{30});

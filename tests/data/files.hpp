@@ -19,7 +19,7 @@ inline void write_bytes(const std::filesystem::path& path, const std::vector<std
     file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
-/// The message of the ConfigError that loading gives; empty where it gives none.
+/// Returns the message of the ConfigError that load() throws, or an empty string if load() throws none.
 inline std::string problem_of(data::Kind kind, const std::filesystem::path& path) {
     try {
         (void)data::load({.kind = kind, .path = path.string()}, 1);

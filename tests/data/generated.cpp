@@ -25,7 +25,8 @@ double squared_distance(const double* a, const std::uint8_t* b) {
     return sum;
 }
 
-/// The share of `test` that the nearest of `references` (flat, with their labels) classifies rightly.
+/// Returns the share of `test` that a nearest-neighbour classifier labels correctly. `references` are flat images with
+/// `labels`.
 double nearest_accuracy(const std::vector<double>& references, const data::Elements<std::int32_t>& labels,
                         const Dataset& test) {
     std::int64_t right = 0;
@@ -45,7 +46,7 @@ double nearest_accuracy(const std::vector<double>& references, const data::Eleme
     return static_cast<double>(right) / static_cast<double>(test.samples());
 }
 
-TEST_CASE("generated: an image depends on seed and index alone, not on how many there are") {
+TEST_CASE("generated: an image depends only on the seed and the image's index, not on the number of images") {
     const data::Datasets few = digits(60);
     const data::Datasets many = digits(90);
     const data::Datasets other = digits(60, 2);
@@ -56,7 +57,7 @@ TEST_CASE("generated: an image depends on seed and index alone, not on how many 
     CHECK(few.fingerprint == digits(60).fingerprint);
 }
 
-TEST_CASE("generated: a sixth as many test images, none of them a training image") {
+TEST_CASE("generated: there are a sixth as many test images, and they are not training images") {
     const data::Datasets sets = digits(60);
 
     CHECK(sets.training.samples() == 60);
@@ -64,7 +65,7 @@ TEST_CASE("generated: a sixth as many test images, none of them a training image
     CHECK(!std::equal(sets.test.pixels.begin(), sets.test.pixels.begin() + pixels, sets.training.pixels.begin()));
 }
 
-TEST_CASE("generated: ten classes of about equal size") {
+TEST_CASE("generated: the ten classes have about equal sizes") {
     const data::Datasets sets = digits(6000);
     std::array<int, 10> counts{};
     for (const std::int32_t label : sets.training.labels) {
@@ -73,11 +74,11 @@ TEST_CASE("generated: ten classes of about equal size") {
 
     CHECK(sets.training.classes == 10);
     for (const int count : counts) {
-        CHECK(std::abs(count - 600) < 6 * 23);  // six deviations of a binomial number
+        CHECK(std::abs(count - 600) < 6 * 23);  // six standard deviations of a binomial count
     }
 }
 
-TEST_CASE("generated: the digits can be told apart, but not by their mean images") {
+TEST_CASE("generated: the nearest image classifies digits well, but the nearest class mean does not") {
     const data::Datasets sets = digits(3000);
     std::vector<double> means(10 * pixels);
     std::array<double, 10> counts{};
@@ -101,7 +102,7 @@ TEST_CASE("generated: the digits can be told apart, but not by their mean images
     CHECK(by_neighbour > 0.75);
 }
 
-TEST_CASE("generated: edges are antialiased, and any size can be drawn") {
+TEST_CASE("generated: edges are antialiased, and the image size is configurable") {
     const data::Datasets sets = data::load({.generated_samples = 6, .generated_size = 64}, 1);
     const auto between = std::count_if(sets.training.pixels.begin(), sets.training.pixels.end(),
                                        [](std::uint8_t value) { return value > 60 && value < 140; });
@@ -111,7 +112,7 @@ TEST_CASE("generated: edges are antialiased, and any size can be drawn") {
     CHECK(between > 6 * 30);
 }
 
-TEST_CASE("generate: the files that it writes read back to the same data") {
+TEST_CASE("generate: the written files read back as the same data") {
     const TemporaryFolder folder;
     const data::Options options{.generated_samples = 60};
 

@@ -16,7 +16,7 @@ using namespace finch::test;
 namespace fs = std::filesystem;
 using Bytes = std::vector<std::uint8_t>;
 
-/// A file as any other program would write it: without our checksum in front.
+/// Writes a file as other programs do: without Finch's checksum in the user block.
 void write_plain(const fs::path& path, const NamedArrays& arrays) {
     const hdf5::Hid file(hdf5::check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), "H5Fcreate"));
     for (const NamedArray& array : arrays) {
@@ -39,7 +39,7 @@ std::string problem_with(std::size_t changed, const NamedArray& array) {
     return problem_of(data::Kind::hdf5, folder.path() / "some.h5");
 }
 
-TEST_CASE("hdf5: images and labels of a plain file are read") {
+TEST_CASE("hdf5: images and labels of a file without Finch's checksum are read") {
     const TemporaryFolder folder;
     write_plain(folder.path() / "some.h5", good());
 
@@ -52,7 +52,7 @@ TEST_CASE("hdf5: images and labels of a plain file are read") {
     CHECK(sets.test.labels == std::vector<std::int32_t>{1});
 }
 
-TEST_CASE("hdf5: a test set is read where there is no other") {
+TEST_CASE("hdf5: load_test reads a test set without a training set") {
     const TemporaryFolder folder;
     const NamedArrays arrays = good();
     write_plain(folder.path() / "some.h5", {arrays[2], arrays[3]});
@@ -63,7 +63,7 @@ TEST_CASE("hdf5: a test set is read where there is no other") {
     CHECK(sets.test.classes == 2);
 }
 
-TEST_CASE("hdf5: what is missing, of another type or of another shape is refused by name") {
+TEST_CASE("hdf5: a missing dataset, a wrong type and a wrong shape are rejected; the message names the dataset") {
     const auto check = [](const std::string& problem, const std::string& what) {
         CHECK_MESSAGE(contains(problem, "some.h5"), problem);
         CHECK_MESSAGE(contains(problem, what), problem);
@@ -77,10 +77,10 @@ TEST_CASE("hdf5: what is missing, of another type or of another shape is refused
     check(problem_with(1, {"training/labels", {2}, std::vector<std::int64_t>{0, -1}}), "training/labels holds -1");
 }
 
-TEST_CASE("hdf5: labels that do not fit are seen before the images, which may be large, are read") {
+TEST_CASE("hdf5: wrong labels are detected before the images are read, which may be large") {
     const TemporaryFolder folder;
     NamedArrays arrays = good();
-    arrays[0] = {"training/images", {2, 1, 3}, std::vector<float>(6)};  // refused once they are read
+    arrays[0] = {"training/images", {2, 1, 3}, std::vector<float>(6)};  // load() rejects these images if it reads them
     arrays[1] = {"training/labels", {3}, Bytes{0, 1, 1}};
     write_plain(folder.path() / "some.h5", arrays);
 
@@ -88,7 +88,7 @@ TEST_CASE("hdf5: labels that do not fit are seen before the images, which may be
                    "training/labels has the shape (3); expected (2)"));
 }
 
-TEST_CASE("hdf5: a file that is missing, a folder or no HDF5 is refused") {
+TEST_CASE("hdf5: a missing file, a folder and a file of another format are rejected") {
     const TemporaryFolder folder;
     const fs::path path = folder.path() / "some.h5";
 
@@ -98,7 +98,8 @@ TEST_CASE("hdf5: a file that is missing, a folder or no HDF5 is refused") {
     CHECK(contains(problem_of(data::Kind::hdf5, path), "cannot be opened as HDF5"));
 }
 
-/// Both sets as `shape` images whose bytes count up from 0; `axes` becomes their attribute unless it is empty.
+/// Writes a training set and a test set of `shape`, with bytes that count up from 0. Both sets get the attribute
+/// `axes`, unless `axes` is empty. Returns the loaded training set.
 data::Dataset training_of(const fs::path& path, const std::vector<std::int64_t>& shape, const std::string& axes,
                           data::Axes configured) {
     std::int64_t size = 1;
@@ -121,7 +122,7 @@ data::Dataset training_of(const fs::path& path, const std::vector<std::int64_t>&
     return data::load({.kind = data::Kind::hdf5, .path = path.string(), .axes = configured}, 1).training;
 }
 
-TEST_CASE("hdf5: channels are found where one axis alone can be theirs, and put last") {
+TEST_CASE("hdf5: if only one axis can be the channels, load() finds this axis and moves it to the end") {
     const TemporaryFolder folder;
     const fs::path path = folder.path() / "some.h5";
     const auto automatic = data::Axes::automatic;
@@ -134,13 +135,13 @@ TEST_CASE("hdf5: channels are found where one axis alone can be theirs, and put 
         CHECK(set.width == 6);
         CHECK(set.channels == 3);
     }
-    // Pixel (image 1, row 2, column 4, channel 2), by the position that each order gives it.
+    // Index of pixel (image 1, row 2, column 4, channel 2) with the channels last.
     const std::size_t place = 90 + (2 * 6 + 4) * 3 + 2;
     CHECK(last.pixels[place] == place);
     CHECK(first.pixels[place] == 90 + 2 * 30 + 2 * 6 + 4);
 }
 
-TEST_CASE("hdf5: the attribute or data.axes says what the shape does not") {
+TEST_CASE("hdf5: the attribute or data.axes decides if the shape is ambiguous") {
     const TemporaryFolder folder;
     const fs::path path = folder.path() / "some.h5";
 
@@ -152,7 +153,7 @@ TEST_CASE("hdf5: the attribute or data.axes says what the shape does not") {
     CHECK(training_of(path, {2, 5, 6}, "", data::Axes::nchw).channels == 1);
 }
 
-TEST_CASE("hdf5: axes that are ambiguous or contradict each other are refused with what to write") {
+TEST_CASE("hdf5: ambiguous or contradictory axes are rejected; the message says what to write") {
     const TemporaryFolder folder;
     const fs::path path = folder.path() / "some.h5";
     const auto refused = [&](const std::vector<std::int64_t>& shape, const char* axes, data::Axes configured,
@@ -170,7 +171,7 @@ TEST_CASE("hdf5: axes that are ambiguous or contradict each other are refused wi
     refused({2, 3, 5, 6}, "NHWC", data::Axes::nchw, "data.axes says otherwise");
 }
 
-TEST_CASE("hdf5: images that lie elsewhere, or that the file cannot hold, are refused by the file's name") {
+TEST_CASE("hdf5: images in an external file, unwritten images and a shape larger than the file are rejected") {
     const TemporaryFolder folder;
     const fs::path path = folder.path() / "some.h5";
     const auto problem = [&](const std::function<void(hid_t creation)>& set, hsize_t images) {
@@ -207,7 +208,7 @@ std::vector<float> floats_of(const data::Dataset& set) {
     return floats;
 }
 
-TEST_CASE("hdf5: without a test set the rest is read; a validation set of its own follows what trains") {
+TEST_CASE("hdf5: the test set is optional; a separate validation set is appended to the training images") {
     const TemporaryFolder folder;
     const fs::path path = folder.path() / "some.h5";
     NamedArrays arrays = good();
@@ -238,7 +239,7 @@ TEST_CASE("hdf5: without a test set the rest is read; a validation set of its ow
                          doctest::Contains("expected the same of both"), ConfigError);
 }
 
-TEST_CASE("hdf5: a column says which images validate") {
+TEST_CASE("hdf5: the values of a column select the validation images") {
     const TemporaryFolder folder;
     const fs::path path = folder.path() / "some.h5";
     NamedArrays arrays = good();
@@ -264,7 +265,7 @@ TEST_CASE("hdf5: a column says which images validate") {
     CHECK_THROWS_WITH_AS((void)by("images", {1}), doctest::Contains("expected (4)"), ConfigError);
 }
 
-TEST_CASE("hdf5: images and targets of floats are read, and what is not finite is refused") {
+TEST_CASE("hdf5: float images and float targets are read; values that are not finite are rejected") {
     const TemporaryFolder folder;
     const fs::path path = folder.path() / "some.h5";
     NamedArrays arrays{{"training/images", {2, 2, 1, 3}, std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},

@@ -21,7 +21,7 @@ const Bytes one_image{0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 7, 8, 9};
 const Bytes two_labels{0, 0, 8, 1, 0, 0, 0, 2, 4, 0};
 const Bytes one_label{0, 0, 8, 1, 0, 0, 0, 1, 2};
 
-/// A good set of files: two training images of 1 × 3, one test image.
+/// Writes a valid set of files: two training images of 1 × 3 pixels and one test image.
 void write_good(const fs::path& folder) {
     write_bytes(folder / "train-images-idx3-ubyte", two_images);
     write_bytes(folder / "train-labels-idx1-ubyte", two_labels);
@@ -29,7 +29,7 @@ void write_good(const fs::path& folder) {
     write_bytes(folder / "t10k-labels-idx1-ubyte", one_label);
 }
 
-/// What loading says when the training images are `images`, the training labels `labels`.
+/// Returns the error message of load() for these training images and training labels.
 std::string problem_with(const Bytes& images, const Bytes& labels) {
     const TemporaryFolder folder;
     write_good(folder.path());
@@ -38,7 +38,7 @@ std::string problem_with(const Bytes& images, const Bytes& labels) {
     return problem_of(data::Kind::idx, folder.path());
 }
 
-TEST_CASE("idx: a test set is read where there is no other") {
+TEST_CASE("idx: load_test reads a test set without a training set") {
     const TemporaryFolder folder;
     write_good(folder.path());
     fs::remove(folder.path() / "train-images-idx3-ubyte");
@@ -52,7 +52,7 @@ TEST_CASE("idx: a test set is read where there is no other") {
     CHECK(contains(problem_of(data::Kind::idx, folder.path()), "train-images"));
 }
 
-TEST_CASE("idx: bytes, shapes and labels are read as the format says") {
+TEST_CASE("idx: pixels, shapes and labels are read as the format defines them") {
     const TemporaryFolder folder;
     write_good(folder.path());
 
@@ -69,7 +69,7 @@ TEST_CASE("idx: bytes, shapes and labels are read as the format says") {
     CHECK(sets.test.classes == 5);
 }
 
-TEST_CASE("idx: the names with a dot, and a fourth dimension for channels, are taken too") {
+TEST_CASE("idx: file names with a dot, and a fourth dimension for channels, are accepted") {
     const TemporaryFolder folder;
     write_good(folder.path());
     fs::remove(folder.path() / "train-images-idx3-ubyte");
@@ -85,7 +85,7 @@ TEST_CASE("idx: the names with a dot, and a fourth dimension for channels, are t
     CHECK(sets.training.channels == 3);
 }
 
-TEST_CASE("idx: every malformed file is refused with its name and what is wrong") {
+TEST_CASE("idx: every malformed file is rejected; the message has its name and the reason") {
     const auto check = [](const Bytes& images, const Bytes& labels, const std::string& file, const std::string& what) {
         const std::string problem = problem_with(images, labels);
         CHECK_MESSAGE(contains(problem, file), problem);
@@ -107,7 +107,7 @@ TEST_CASE("idx: every malformed file is refused with its name and what is wrong"
           "announces 4294967295 x 4294967295");
 }
 
-TEST_CASE("idx: a header that promises a terabyte is refused without the memory for it") {
+TEST_CASE("idx: a header that announces a terabyte is rejected without allocating that memory") {
     const Bytes header{0, 0, 8, 3, 0, 0, 0, 2, 0, 8, 0, 0, 0, 15, 255, 255};
 
     const std::string problem = problem_with(header + Bytes{1, 2, 3}, two_labels);
@@ -115,7 +115,7 @@ TEST_CASE("idx: a header that promises a terabyte is refused without the memory 
     CHECK_MESSAGE(contains(problem, "more than a file of 19 bytes can hold"), problem);
 }
 
-TEST_CASE("idx: a small gzipped file that promises a terabyte, or goes on for ever, is refused") {
+TEST_CASE("idx: a small gzipped file that announces a terabyte, or unpacks to far more data, is rejected") {
     const TemporaryFolder folder;
     data::generate({.generated_samples = 12, .generated_size = 8}, 1, folder.path().string());
     const auto pack = [&](const Bytes& begin, std::size_t zeros) {
@@ -134,7 +134,7 @@ TEST_CASE("idx: a small gzipped file that promises a terabyte, or goes on for ev
     CHECK_MESSAGE(contains(endless, "has data after the 768 elements"), endless);
 }
 
-TEST_CASE("idx: a pipe in place of a file is refused, not waited for") {
+TEST_CASE("idx: a named pipe is rejected immediately; load() does not wait for data") {
     const TemporaryFolder folder;
     write_good(folder.path());
     fs::remove(folder.path() / "train-images-idx3-ubyte");
@@ -144,7 +144,7 @@ TEST_CASE("idx: a pipe in place of a file is refused, not waited for") {
         contains(problem_of(data::Kind::idx, folder.path()), "train-images-idx3-ubyte: cannot be read: it is no file"));
 }
 
-TEST_CASE("idx: a mean on the scale of bytes is refused") {
+TEST_CASE("idx: a mean on the scale of bytes (0 to 255) is rejected") {
     const TemporaryFolder folder;
     data::generate({.generated_samples = 12, .generated_size = 8}, 1, folder.path().string());
     data::Options options{.kind = data::Kind::idx, .path = folder.path().string(), .mean = {33.3}};
@@ -154,7 +154,7 @@ TEST_CASE("idx: a mean on the scale of bytes is refused") {
     CHECK_NOTHROW((void)data::load(options, 1));
 }
 
-TEST_CASE("idx: images of another shape in the test set are refused") {
+TEST_CASE("idx: test images with another shape than the training images are rejected") {
     const TemporaryFolder folder;
     write_good(folder.path());
     write_bytes(folder.path() / "t10k-images-idx3-ubyte",
@@ -165,7 +165,7 @@ TEST_CASE("idx: images of another shape in the test set are refused") {
     CHECK_MESSAGE(contains(problem, "training images are 1 x 3 x 1 bytes, test images 3 x 1 x 1 bytes"), problem);
 }
 
-TEST_CASE("idx: a missing folder and a missing file say what was looked for and how to get it") {
+TEST_CASE("idx: for a missing folder or file the message says what was expected and how to get it") {
     const TemporaryFolder folder;
     const std::string none = problem_of(data::Kind::idx, folder.path() / "nowhere");
     CHECK_MESSAGE(contains(none, "nowhere: there is no such folder"), none);
@@ -177,7 +177,7 @@ TEST_CASE("idx: a missing folder and a missing file say what was looked for and 
     CHECK_MESSAGE(contains(one, "there is no t10k-labels"), one);
 }
 
-TEST_CASE("idx: a gzipped file that was cut anywhere, or has a flipped bit, is refused") {
+TEST_CASE("idx: a truncated gzipped file and one with a flipped bit are rejected") {
     const TemporaryFolder folder;
     data::generate({.generated_samples = 12, .generated_size = 8}, 1, folder.path().string());
     const fs::path path = folder.path() / "train-images-idx3-ubyte.gz";
@@ -195,7 +195,7 @@ TEST_CASE("idx: a gzipped file that was cut anywhere, or has a flipped bit, is r
     CHECK(contains(problem_of(data::Kind::idx, folder.path()), "train-images"));
 }
 
-TEST_CASE("load: normalisation per channel must fit the channels") {
+TEST_CASE("load: the number of means and deviations must be the number of channels") {
     const TemporaryFolder folder;
     write_good(folder.path());
 

@@ -1,4 +1,4 @@
-// Names of classes, and labels that no training image has.
+// Tests of class names, and of labels that no training image has.
 #include "finch/data/labels.hpp"
 
 #include "finch/hdf5/file.hpp"
@@ -20,7 +20,7 @@ NamedArrays labelled(const std::string& group, const Wholes& labels) {
             {group + "/labels", {count}, labels}};
 }
 
-/// A file of these sets whose classes have `names`.
+/// A file with these sets and an attribute with the class `names`.
 class NamedFile {
 public:
     explicit NamedFile(std::initializer_list<NamedArrays> sets, const Names& names = {}) {
@@ -58,7 +58,7 @@ std::string untrained(const data::Options& options) {
     return data::untrained_labels_text(sets.training, sets.test, data::split(options, sets.training, 1));
 }
 
-TEST_CASE("names of classes: an attribute of the file names those of both sets, on every rank of a node") {
+TEST_CASE("class names: the file's attribute names the classes of both sets, also in the memory that a node shares") {
     const NamedFile file({labelled("training", {0, 1}), labelled("test", {1})}, {"a,\"b\"", "größe\n\x1b[1m\xff"});
 
     const data::Datasets sets = data::load(file.options, 1);
@@ -75,7 +75,7 @@ TEST_CASE("names of classes: an attribute of the file names those of both sets, 
     CHECK(data::class_names_text(sets.training) == "0 a,\"b\", 1 größe ?[1m?");
 }
 
-TEST_CASE("names of classes: their number is that of the classes, or the file is refused") {
+TEST_CASE("class names: a file is rejected if the number of names differs from the number of classes") {
     CHECK(contains(problem_with(NamedFile({labelled("training", {1, 2})}, {"a", "b"}).options),
                    "has 2 names of classes (a, b), but its labels are 1 to 2; expected labels from 0"));
     CHECK(contains(problem_with(NamedFile({labelled("training", {0, 1})}, {"a", "b", "c"}).options), "has 3 names"));
@@ -83,7 +83,7 @@ TEST_CASE("names of classes: their number is that of the classes, or the file is
     CHECK(data::load_test(fewer.options, 1).test.class_names.size() == 3);
 }
 
-TEST_CASE("names of classes: systems and a validation set have the same ones, or none") {
+TEST_CASE("class names: systems and validation set must have the same names; sets without names are accepted") {
     const NamedFile first({labelled("training", {0, 1})}, {"a", "b"});
     const NamedFile other({labelled("training", {0, 1})}, {"b", "a"});
     const NamedFile nameless({labelled("training", {0, 1})});
@@ -102,7 +102,7 @@ TEST_CASE("names of classes: systems and a validation set have the same ones, or
     CHECK(contains(problem_with(validated_by(other)), "its classes are 0 b, 1 a; those of " + first.path));
 }
 
-TEST_CASE("names of classes: an attribute that is not a list of strings is ignored") {
+TEST_CASE("class names: an attribute that is not a list of strings is ignored") {
     const NamedFile file({labelled("training", {0, 1})});
     {
         const hdf5::Hid open(H5Fopen(file.path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
@@ -112,7 +112,7 @@ TEST_CASE("names of classes: an attribute that is not a list of strings is ignor
     CHECK(data::load(file.options, 1).training.class_names.empty());
 }
 
-TEST_CASE("labels that no image has: if they are the first ones, the text asks where counting starts") {
+TEST_CASE("unused labels: if the first labels are unused, the text asks whether counting starts at 1") {
     CHECK(untrained(NamedFile({labelled("training", {0, 1, 2})}).options).empty());
     CHECK(untrained(NamedFile({labelled("training", {1, 2, 3})}).options) ==
           "no image has label 0 (labels 1 to 3: does counting start at 1? It must start at 0); networks get 4 classes");
@@ -126,7 +126,7 @@ TEST_CASE("labels that no image has: if they are the first ones, the text asks w
                    "labels 1, 3, 5, 7, 9, 11, 13, 15, 17, 19 and 14 more;"));
 }
 
-TEST_CASE("labels that no training image has: where they occur") {
+TEST_CASE("unused labels: the text says which other sets have the label") {
     const NamedFile file({labelled("training", {0, 1, 2, 4}), labelled("test", {3, 4})}, {"a", "b", "c", "d", "e"});
     data::Options options = file.options;
     const NamedFile apart({labelled("training", {3})});

@@ -11,7 +11,7 @@ namespace {
 
 using namespace finch;
 
-TEST_CASE("mnist: the real files give the published numbers of images per digit, mean and deviation") {
+TEST_CASE("mnist: the original files have the published counts per digit, mean and standard deviation") {
     const auto sets = data::load({.kind = data::Kind::idx, .path = std::getenv("FINCH_MNIST")}, 1);
     std::array<int, 10> counts{};
     for (const std::int32_t label : sets.training.labels) {

@@ -1,4 +1,4 @@
-// Mean and deviation of what trains, judged by their definition in long double.
+// Tests of the training samples' mean and deviation against their definition, computed in long double.
 #include "finch/data/normalisation.hpp"
 
 #include "finch/base/error.hpp"
@@ -17,7 +17,7 @@ using namespace finch;
 using namespace finch::data;
 using Bytes = std::vector<std::uint8_t>;
 
-/// By the definition, over the pixels that are there at once.
+/// Computes the mean and the deviation of each channel in two passes, by their definition.
 Normalisation by_definition(const std::vector<std::vector<long double>>& channels) {
     Normalisation result;
     for (const auto& pixels : channels) {
@@ -55,7 +55,7 @@ Dataset of_floats(const std::vector<float>& floats, std::int64_t channels, std::
     return set;
 }
 
-TEST_CASE("moments: of bytes over 255, per channel, of the samples asked for alone") {
+TEST_CASE("moments: bytes are divided by 255; each channel is separate; only the given samples count") {
     std::mt19937 random(3);
     constexpr std::size_t samples = 50, plane = 35, channels = 3;
     Bytes bytes(samples * plane * channels);
@@ -75,7 +75,7 @@ TEST_CASE("moments: of bytes over 255, per channel, of the samples asked for alo
     check_near(moments(set, some), by_definition(pixels), 1e-14);
 }
 
-TEST_CASE("moments: of floats far from 0, where sums of squares would have no digits left") {
+TEST_CASE("moments: exact for floats far from 0, for which sums of squares would lose all digits") {
     std::mt19937 random(4);
     std::normal_distribution<float> noise(0, 0.25F);
     std::vector<float> floats(3000);
@@ -93,7 +93,7 @@ TEST_CASE("moments: of floats far from 0, where sums of squares would have no di
     CHECK(found.deviation[0] == doctest::Approx(0.25).epsilon(0.1));
 }
 
-TEST_CASE("a channel that never varies has exactly deviation 0, and is divided by 1") {
+TEST_CASE("normalisation: a constant channel has exactly deviation 0 and is divided by 1") {
     std::vector<float> floats;
     for (int i = 0; i < 700; ++i) {
         floats.insert(floats.end(), {0.1F, static_cast<float>(i)});
@@ -113,7 +113,7 @@ TEST_CASE("a channel that never varies has exactly deviation 0, and is divided b
     CHECK(normalisation_of({.mean = {1, 2}, .deviation = {1e-300}}, set) == Normalisation{{1, 2}, {1e-300, 1e-300}});
 }
 
-TEST_CASE("what does not fit, or is not known, is refused by its key") {
+TEST_CASE("normalisation: a wrong number of values, or `auto` without measured values, is rejected with the key") {
     const Dataset set{.height = 1, .width = 1, .channels = 3};
 
     CHECK_THROWS_WITH_AS((void)normalisation_of({.mean = {1, 2}}, set),
@@ -122,7 +122,7 @@ TEST_CASE("what does not fit, or is not known, is refused by its key") {
                          doctest::Contains("data.normalize.deviation: is auto"), ConfigError);
 }
 
-TEST_CASE("load: auto is of the split's training samples; the test set and a node's shared block bring the same") {
+TEST_CASE("load: `auto` measures the split's training samples; the test set and the node's shared block get the same") {
     const Options options{.mean = {},
                           .deviation = {},
                           .training_samples = 70,

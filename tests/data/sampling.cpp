@@ -1,4 +1,4 @@
-// Which samples an epoch sees, judged by counting them.
+// Tests of the samples that an epoch uses. The tests count the samples.
 #include "finch/data/sampling.hpp"
 
 #include "finch/base/error.hpp"
@@ -13,7 +13,7 @@ namespace {
 using namespace finch;
 using namespace finch::data;
 
-/// Systems of so many samples; no pixels are asked for.
+/// Returns systems with these numbers of samples, without pixels.
 Dataset of_sizes(const std::vector<std::int64_t>& sizes) {
     Dataset set{.height = 1, .width = 1, .channels = 1, .classes = 2};
     std::int64_t end = 0;
@@ -38,7 +38,7 @@ std::vector<SystemShare> shares(const std::vector<std::int64_t>& sizes, const st
     return shares_of(options, set, split(options, set, 3));
 }
 
-TEST_CASE("shares: an epoch has as many samples as images train, in proportion to the weights, by largest remainder") {
+TEST_CASE("shares: are proportional to the weights (largest remainder); their sum is the number of training images") {
     const auto samples = [](const std::vector<std::int64_t>& sizes, const std::vector<double>& weights) {
         std::vector<std::int64_t> all;
         for (const SystemShare& share : shares(sizes, weights)) {
@@ -46,16 +46,16 @@ TEST_CASE("shares: an epoch has as many samples as images train, in proportion t
         }
         return all;
     };
-    // One image validates: 100, 100, 10 and 7 are left.
+    // One image is for validation, so 100, 100, 10 and 7 images remain for training.
     CHECK(samples({60, 41}, {1, 3}) == std::vector<std::int64_t>{25, 75});
     CHECK(samples({60, 41}, {1, 2}) == std::vector<std::int64_t>{33, 67});
     CHECK(samples({5, 4, 2}, {1, 1, 1}) == std::vector<std::int64_t>{4, 3, 3});
     CHECK(samples({3, 3, 2}, {1e9, 1e9, 1e9}) == std::vector<std::int64_t>{3, 2, 2});
-    // 5.55, 3.33, 1.11 of 10
+    // The exact shares of the 10 images are 5.55, 3.33 and 1.11.
     CHECK(samples({5, 4, 2}, {5, 3, 1}) == std::vector<std::int64_t>{6, 3, 1});
 }
 
-TEST_CASE("shares: the places of each system's images that train; without weights, or systems, all of them") {
+TEST_CASE("shares: contain the range of each system's training images; without weights, an epoch uses every image") {
     const Dataset set = of_sizes({50, 10, 40});
     Options options = of_weights({1, 1, 1}, 20);
     const Split parts = split(options, set, 3);
@@ -80,14 +80,14 @@ TEST_CASE("shares: the places of each system's images that train; without weight
           std::vector<SystemShare>{{0, 3, 3}});
 }
 
-TEST_CASE("epoch_order: of whole systems it is the permutation of all images, as without systems") {
+TEST_CASE("epoch_order: for whole systems it is the permutation of all images, as without systems") {
     const std::vector<SystemShare> whole{{0, 60, 60}, {60, 100, 40}};
 
     CHECK(epoch_order(1, 2, 3, whole) == epoch_order(1, 2, 3, 100));
     CHECK(epoch_order(1, 2, 3, std::vector<SystemShare>{{0, 100, 100}}) == epoch_order(1, 2, 3, 100));
 }
 
-TEST_CASE("epoch_order: each system has its exact share, and of its images none is ever seen twice more than another") {
+TEST_CASE("epoch_order: every system has its exact share, and its images are used equally often (within 1)") {
     const std::vector<SystemShare> some{{0, 61, 20}, {61, 71, 55}, {71, 100, 25}};
     std::vector<std::map<std::uint32_t, int>> seen(3);
     for (std::int64_t epoch = 0; epoch < 40; ++epoch) {
@@ -103,7 +103,7 @@ TEST_CASE("epoch_order: each system has its exact share, and of its images none 
         }
         for (std::size_t i = 0; i < 3; ++i) {
             CHECK(counts[i] == some[i].samples);
-            CHECK(in_first_half[i] > 0);  // mixed
+            CHECK(in_first_half[i] > 0);  // the systems are mixed
             CHECK(in_first_half[i] < some[i].samples);
             const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
             const auto [least, most] = std::minmax_element(seen[i].begin(), seen[i].end(), less);
@@ -114,7 +114,7 @@ TEST_CASE("epoch_order: each system has its exact share, and of its images none 
     CHECK(seen[1].begin()->second == 220);  // 40 · 55 / 10
 }
 
-TEST_CASE("epoch_order: a function of seed, individual and epoch; systems of equal size are not seen alike") {
+TEST_CASE("epoch_order: depends on seed, individual and epoch; systems of equal size have different orders") {
     const std::vector<SystemShare> some{{0, 50, 30}, {50, 100, 30}, {100, 140, 80}};
     const auto order = epoch_order(5, 77, 6, some);
 
@@ -135,7 +135,7 @@ TEST_CASE("epoch_order: a function of seed, individual and epoch; systems of equ
     CHECK(of_system(0) != of_system(50));
 }
 
-TEST_CASE("shares: a weight that gives a system nothing, or a system of which nothing trains, is refused by its key") {
+TEST_CASE("shares: a weight too small for one sample, or a system without training images, is rejected with the key") {
     CHECK_THROWS_WITH_AS((void)shares({60, 41}, {1, 1e-6}),
                          doctest::Contains("data.systems[1].weight: 1e-06 gives system1 none of the 100"), ConfigError);
     Dataset set = of_sizes({60, 2});

@@ -14,14 +14,14 @@ data::Options options(std::optional<std::int64_t> training, std::int64_t validat
     return {.training_samples = training, .validation_samples = validation};
 }
 
-/// So many samples.
+/// Returns a set with this number of samples.
 data::Dataset set_of(std::size_t samples) {
     data::Dataset set;
     set.labels.own().resize(samples);
     return set;
 }
 
-TEST_CASE("split: training and validation are disjoint and together everything") {
+TEST_CASE("split: training and validation samples are disjoint, and together they are all samples") {
     const data::Split split = data::split(options({}, 30), set_of(100), 7);
 
     std::set<std::int64_t> both(split.training.begin(), split.training.end());
@@ -33,7 +33,7 @@ TEST_CASE("split: training and validation are disjoint and together everything")
     CHECK(*both.rbegin() == 99);
 }
 
-TEST_CASE("split: samples that are set apart validate, and no other does") {
+TEST_CASE("split: if the set marks validation samples, exactly these validate") {
     data::Dataset set = set_of(100);
     set.validation.own() = {3, 50, 99};
     const data::Split split = data::split(options({}, 30), set, 7);
@@ -52,7 +52,7 @@ TEST_CASE("split: samples that are set apart validate, and no other does") {
                          ConfigError);
 }
 
-TEST_CASE("split: fewer training samples leave the validation set as it is and are a part of the larger set") {
+TEST_CASE("split: fewer training samples are a subset of more; the validation samples stay the same") {
     const data::Split large = data::split(options({}, 30), set_of(100), 7);
     const data::Split small = data::split(options(20, 30), set_of(100), 7);
 
@@ -61,14 +61,14 @@ TEST_CASE("split: fewer training samples leave the validation set as it is and a
     CHECK(std::includes(large.training.begin(), large.training.end(), small.training.begin(), small.training.end()));
 }
 
-TEST_CASE("split: another seed splits otherwise, the same seed alike") {
+TEST_CASE("split: the same seed gives the same split, another seed gives another") {
     CHECK(data::split(options({}, 30), set_of(100), 7).validation ==
           data::split(options({}, 30), set_of(100), 7).validation);
     CHECK(data::split(options({}, 30), set_of(100), 7).validation !=
           data::split(options({}, 30), set_of(100), 8).validation);
 }
 
-TEST_CASE("split: too few samples are refused with the key and what there is") {
+TEST_CASE("split: too few samples are rejected; the message has the key and the available number") {
     CHECK_THROWS_WITH_AS((void)data::split(options({}, 100), set_of(100), 1),
                          doctest::Contains("data.validation_samples"), ConfigError);
     CHECK_THROWS_WITH_AS((void)data::split(options(71, 30), set_of(100), 1),
@@ -77,7 +77,7 @@ TEST_CASE("split: too few samples are refused with the key and what there is") {
     CHECK(data::split(options(70, 30), set_of(100), 1).training.size() == 70);
 }
 
-TEST_CASE("epoch_order: a permutation that differs by seed, individual and epoch, and by nothing else") {
+TEST_CASE("epoch_order: returns a permutation that depends only on seed, individual and epoch") {
     const auto order = data::epoch_order(1, 2, 3, 1000);
     auto sorted = order;
     std::sort(sorted.begin(), sorted.end());
@@ -91,7 +91,7 @@ TEST_CASE("epoch_order: a permutation that differs by seed, individual and epoch
     CHECK(order != data::epoch_order(1, 2, 4, 1000));
 }
 
-TEST_CASE("share_of: the shares of all ranks cover a batch once, in order, none larger than the ceiling") {
+TEST_CASE("share_of: the ranks' shares cover a batch once, in order; none exceeds the rounded-up mean") {
     for (const std::int64_t count : {0, 1, 2, 7, 16, 17}) {
         for (const int ranks : {1, 2, 3, 5, 20}) {
             std::int64_t next = 100;

@@ -1,4 +1,4 @@
-// Pixels that stay in files: what is read of them is what the same files give when they are read whole.
+// Tests of streamed data sets: pixels that are read from files batch by batch must equal the pixels of a set in memory.
 #include "finch/base/files.hpp"
 #include "finch/hdf5/file.hpp"
 
@@ -46,7 +46,7 @@ Bytes visited(const data::Dataset& set) {
     return bytes;
 }
 
-/// Loads `options` both ways.
+/// Loads `options` into memory and as streamed data, and compares the two.
 void check_same(data::Options options) {
     options.memory = data::Memory::whole;
     const data::Datasets whole = data::load(options, 1);
@@ -70,7 +70,7 @@ void check_same(data::Options options) {
     }
 }
 
-/// The message of what loading `options` throws.
+/// Returns the message of the ConfigError that load() throws, or an empty string.
 std::string refusal(const data::Options& options) {
     try {
         (void)data::load(options, 1);
@@ -95,7 +95,8 @@ struct Stored {
     hsize_t user_block = 0;
 };
 
-/// images of `shape`, as `how` says, and labels.
+/// Writes a training set and a test set: images of `shape`, stored as `how` says, and labels. `changed` replaces the
+/// last pixel values.
 void write_hdf5(const fs::path& path, const std::vector<hsize_t>& shape, const Stored& how = {},
                 const std::vector<double>& changed = {}) {
     const hdf5::Hid creation(H5Pcreate(H5P_FILE_CREATE));
@@ -127,7 +128,7 @@ void write_hdf5(const fs::path& path, const std::vector<hsize_t>& shape, const S
     }
 }
 
-TEST_CASE("streamed IDX: the same data, and the same checksum, as read whole") {
+TEST_CASE("streamed IDX: same data and same checksum as in memory") {
     const TemporaryFolder folder;
     write_idx_pair(folder.path(), "train", 20);
     write_idx_pair(folder.path(), "t10k", 4);
@@ -136,10 +137,10 @@ TEST_CASE("streamed IDX: the same data, and the same checksum, as read whole") {
     check_same(options_of(data::Kind::idx, folder.path()));
     data::Options own = options_of(data::Kind::idx, folder.path());
     own.validation = data::OwnValidation{};
-    check_same(own);  // one set is appended to the other
+    check_same(own);  // the validation set is appended to the training set
 }
 
-TEST_CASE("streamed CIFAR: the planes become channels") {
+TEST_CASE("streamed CIFAR: planes become channels") {
     const TemporaryFolder folder;
     for (const char* name : {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
                              "data_batch_5.bin", "test_batch.bin"}) {
@@ -153,7 +154,7 @@ TEST_CASE("streamed CIFAR: the planes become channels") {
     check_same(options_of(data::Kind::cifar, folder.path()));
 }
 
-TEST_CASE("streamed HDF5: bytes and floats, channels last or first, behind a user block") {
+TEST_CASE("streamed HDF5: bytes and floats, channels last or first, with and without a user block") {
     const TemporaryFolder folder;
     const fs::path path = folder.path() / "some.h5";
     const auto check_file = [&](const std::vector<hsize_t>& shape, const Stored& how) {
@@ -168,7 +169,7 @@ TEST_CASE("streamed HDF5: bytes and floats, channels last or first, behind a use
     check_file({9, 3, 8, 5}, {.type = H5T_IEEE_F32LE, .user_block = 512});
 }
 
-TEST_CASE("what cannot be streamed is refused with what would help") {
+TEST_CASE("data that cannot be streamed is rejected; the message says what to do") {
     const TemporaryFolder folder;
     const fs::path path = folder.path() / "some.h5";
     const data::Options hdf5_options = options_of(data::Kind::hdf5, path);
@@ -179,7 +180,7 @@ TEST_CASE("what cannot be streamed is refused with what would help") {
         CHECK(contains(said, path.string() + ": training/images is stored in chunks"));
         CHECK(contains(said, "h5repack -l CONTI -f NONE " + path.string() + " NEW"));
     }
-    SUBCASE("other numbers") {
+    SUBCASE("numbers that are neither uint8 nor little-endian float32") {
         for (const hid_t type : {H5T_IEEE_F64LE, H5T_IEEE_F32BE}) {
             write_hdf5(path, {9, 4, 5}, {.type = type});
             CHECK(contains(refusal(hdf5_options), "neither uint8 nor little-endian float32"));
@@ -203,7 +204,7 @@ TEST_CASE("what cannot be streamed is refused with what would help") {
         CHECK(contains(said, "train-images-idx3-ubyte.gz: is gzipped"));
         CHECK(contains(said, "gunzip " + folder.path().string()));
     }
-    SUBCASE("a file with less, or more, than it announces") {
+    SUBCASE("a file with less or more data than its header says") {
         write_idx_pair(folder.path(), "train", 20);
         fs::resize_file(folder.path() / "train-images-idx3-ubyte", 16 + 119);
         CHECK(contains(refusal(options_of(data::Kind::idx, folder.path())), "train-images-idx3-ubyte: "));
@@ -215,7 +216,7 @@ TEST_CASE("what cannot be streamed is refused with what would help") {
     }
 }
 
-TEST_CASE("pixels of chosen samples come in their order, wherever they are") {
+TEST_CASE("visit_pixels: returns the pixels in the order of the given samples, in memory or streamed") {
     const TemporaryFolder folder;
     write_idx_pair(folder.path(), "train", 20);
     const std::vector<std::int64_t> some{3, 4, 5, 19, 0, 0, 7};
@@ -237,7 +238,7 @@ TEST_CASE("pixels of chosen samples come in their order, wherever they are") {
     CHECK(got[1] == expected);
 }
 
-TEST_CASE("sets are appended where both are in memory, or both in files, of the same images") {
+TEST_CASE("append: both sets must be in memory, or both streamed, with images of the same shape") {
     const TemporaryFolder folder;
     write_idx_pair(folder.path(), "train", 5);
     data::Datasets whole = data::load(options_of(data::Kind::idx, folder.path(), data::Memory::whole), 1);
@@ -253,7 +254,7 @@ TEST_CASE("sets are appended where both are in memory, or both in files, of the 
     CHECK_THROWS_AS(data::append(whole.training, one), Error);
 }
 
-TEST_CASE("the ranks of a node have the labels in common, and open the files for themselves") {
+TEST_CASE("view_block: the ranks of a node share the labels; each rank opens the files, which must be unchanged") {
     const TemporaryFolder folder;
     write_idx_pair(folder.path(), "train", 20);
     const data::Datasets sets = data::load(options_of(data::Kind::idx, folder.path()), 1);
@@ -271,8 +272,7 @@ TEST_CASE("the ranks of a node have the labels in common, and open the files for
     CHECK_THROWS_WITH_AS((void)data::view_block(block), doctest::Contains("was changed"), StorageError);
 }
 
-TEST_CASE(
-    "reading ahead takes memory for a loader of training and one of validation, and none where pixels are whole") {
+TEST_CASE("prefetch_bytes: memory for a training loader and a validation loader; 0 if the pixels are in memory") {
     const TemporaryFolder folder;
     write_idx_pair(folder.path(), "train", 20);
     data::Options options = options_of(data::Kind::idx, folder.path());

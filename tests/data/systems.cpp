@@ -1,4 +1,4 @@
-// Several sets in place of one: as each of them is when it is read alone, one behind the other.
+// Tests of several data sets (systems) that are joined: each part must equal its system loaded alone.
 #include "finch/hdf5/file.hpp"
 
 #include "files.hpp"
@@ -13,7 +13,8 @@ using namespace finch::test;
 using Bytes = std::vector<std::uint8_t>;
 using Wholes = std::vector<std::int64_t>;
 
-/// (samples, 2, 2) images below `group`, and labels 0, 1, 0 …
+/// Returns (samples, 2, `width`) images in `group`. The pixel values count up from `first`, the labels alternate 0, 1,
+/// 0 …
 NamedArrays set_of(const std::string& group, std::int64_t samples, std::uint8_t first, std::int64_t width = 2) {
     Bytes pixels(static_cast<std::size_t>(samples * 2 * width));
     std::iota(pixels.begin(), pixels.end(), first);
@@ -26,7 +27,7 @@ NamedArrays set_of(const std::string& group, std::int64_t samples, std::uint8_t 
 
 class Systems {
 public:
-    /// Writes a system; its parts are given one behind the other.
+    /// Writes the file of one system with all `parts`, and appends it to the options.
     void add(std::initializer_list<NamedArrays> parts) {
         const std::string path =
             (folder_.path() / ("system" + std::to_string(options.systems.size()) + ".h5")).string();
@@ -93,7 +94,7 @@ TEST_CASE("systems: training and test sets are joined in order; a system may hav
     CHECK(data::load(systems.options, 1).fingerprint != sets.fingerprint);
 }
 
-TEST_CASE("systems: targets are joined as labels are") {
+TEST_CASE("systems: targets are joined in the same way as labels") {
     Systems systems;
     systems.options.answer = data::TargetKind::target;
     for (const double first : {0.5, 10.0}) {
@@ -109,7 +110,7 @@ TEST_CASE("systems: targets are joined as labels are") {
     CHECK(set.system_ends == Wholes{2, 4});
 }
 
-TEST_CASE("systems: where one ends is part of the fingerprint, as what they hold") {
+TEST_CASE("systems: the fingerprint depends on the boundaries between systems, not only on the data") {
     Systems one, two;
     one.add({set_of("training", 3, 0)});
     one.add({set_of("training", 3, 12)});
@@ -125,7 +126,7 @@ TEST_CASE("systems: where one ends is part of the fingerprint, as what they hold
     CHECK(a.fingerprint != b.fingerprint);
 }
 
-TEST_CASE("systems: the validation set of each, or another one, follows behind the images that train") {
+TEST_CASE("systems: the systems' own validation sets, or a separate one, follow after the training images") {
     Systems systems;
     systems.add({set_of("training", 3, 0), set_of("validation", 1, 30)});
     systems.add({set_of("training", 2, 50), set_of("validation", 2, 80)});
@@ -146,7 +147,7 @@ TEST_CASE("systems: the validation set of each, or another one, follows behind t
     CHECK(contains(systems.problem(), "system2.h5: has no validation set"));
 }
 
-TEST_CASE("systems: a column is looked at in each; its values stand in some of them") {
+TEST_CASE("systems: every system must have the column; each value must occur in one system at least") {
     Systems systems;
     const auto site = [](Wholes values) {
         const auto count = static_cast<std::int64_t>(values.size());
@@ -163,7 +164,7 @@ TEST_CASE("systems: a column is looked at in each; its values stand in some of t
     CHECK(contains(systems.problem(), "system2.h5: training/site cannot be read"));
 }
 
-TEST_CASE("systems: what does not fit is refused by file, what differs and what is expected") {
+TEST_CASE("systems: sets that do not fit are rejected; the message has the file, the difference and the expectation") {
     Systems wider;
     wider.add({set_of("training", 3, 0)});
     wider.add({set_of("training", 3, 0, 5)});

@@ -1,4 +1,4 @@
-// What finch doctor says of facts that are handed in.
+// The problems and texts of finch doctor for given facts.
 #include "finch/doctor/doctor.hpp"
 
 #include "finch/base/message.hpp"
@@ -21,7 +21,7 @@ backend::DeviceDescription device(int index, const std::string& uuid) {
             .reaches = {false, true}};
 }
 
-/// A rank on a node with two devices, of which nothing is to be said.
+/// Returns the facts of a rank on a node with two devices, without any problem.
 RankFacts good_rank(int local_rank = 0) {
     RankFacts rank;
     rank.program = "Finch 1";
@@ -56,7 +56,7 @@ bool contains(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-/// The only problem that there is. Fails the test where there are none or several.
+/// Returns the only problem. Fails the test if there is not exactly one problem.
 Problem only_problem(const Facts& facts) {
     const std::vector<Problem> problems = find_problems(facts);
     for (const Problem& problem : problems) {
@@ -68,13 +68,13 @@ Problem only_problem(const Facts& facts) {
 
 }  // namespace
 
-TEST_CASE("nothing is wrong with a good node, nor with as many ranks on it as devices") {
+TEST_CASE("a good node has no problems with one rank and with one rank per device") {
     CHECK(find_problems(good_facts(1)).empty());
     CHECK(find_problems(good_facts(2)).empty());
     CHECK(contains(describe(good_facts(), {}), "nothing is wrong"));
 }
 
-TEST_CASE("nothing is wrong with a node without GPUs, with and without CUDA in the program") {
+TEST_CASE("a node without GPUs has no problems, with and without CUDA in the program") {
     Facts facts = good_facts();
     facts.ranks[0].machine.nvidia_devices = 0;
     facts.ranks[0].devices.clear();
@@ -88,7 +88,7 @@ TEST_CASE("nothing is wrong with a node without GPUs, with and without CUDA in t
     CHECK(find_problems(facts).empty());
 }
 
-TEST_CASE("a driver older than the runtime stops a run; one of the same major version does not") {
+TEST_CASE("a driver with an older major version than the runtime stops a run") {
     Facts facts = good_facts();
     facts.ranks[0].cuda.runtime = 13020;
     CHECK(find_problems(facts).empty());
@@ -103,7 +103,7 @@ TEST_CASE("a driver older than the runtime stops a run; one of the same major ve
     CHECK(contains(problem.mend, "CUDA 12;"));
 }
 
-TEST_CASE("devices hidden by CUDA_VISIBLE_DEVICES are told from a node without any") {
+TEST_CASE("devices that CUDA_VISIBLE_DEVICES hides stop a run, unlike a node without devices") {
     Facts facts = good_facts();
     facts.ranks[0].devices.clear();
     facts.ranks[0].variables["CUDA_VISIBLE_DEVICES"] = "";
@@ -115,7 +115,7 @@ TEST_CASE("devices hidden by CUDA_VISIBLE_DEVICES are told from a node without a
     CHECK(contains(problem.what, "n1"));
 }
 
-TEST_CASE("GPUs that Slurm gave and the program does not see stop a run, with Slurm's numbers and CUDA's words") {
+TEST_CASE("GPUs that Slurm allocated but CUDA does not find stop a run; the text has Slurm's numbers") {
     Facts facts = good_facts();
     facts.ranks[0].devices.clear();
     facts.ranks[0].cuda.problem = "no CUDA-capable device is detected";
@@ -128,7 +128,7 @@ TEST_CASE("GPUs that Slurm gave and the program does not see stop a run, with Sl
     CHECK(contains(problem.what, "no CUDA-capable device is detected"));
 }
 
-TEST_CASE("devices without a driver's library stop a run; without CUDA in the program they are worth knowing") {
+TEST_CASE("devices without a driver library stop a run; without CUDA in the program they are only a hint") {
     Facts facts = good_facts();
     facts.ranks[0].devices.clear();
     facts.ranks[0].cuda.driver = 0;
@@ -142,7 +142,7 @@ TEST_CASE("devices without a driver's library stop a run; without CUDA in the pr
     CHECK(contains(unbuilt.mend, "FINCH_CUDA=ON"));
 }
 
-TEST_CASE("two ranks that would share a device, and a rank without one, are told before a run is") {
+TEST_CASE("ranks that share a device and ranks without a device stop a run") {
     Facts shared = good_facts(3);
     Facts lacking = good_facts(2);
     lacking.ranks[1].node = "n2";
@@ -154,7 +154,7 @@ TEST_CASE("two ranks that would share a device, and a rank without one, are told
     CHECK(contains(only_problem(lacking).what, "rank 1 on n2"));
 }
 
-TEST_CASE("--gpus-per-task is seen by what the ranks see, and by Slurm's variable") {
+TEST_CASE("--gpus-per-task is detected from the ranks' devices and from Slurm's variable") {
     Facts bound = good_facts(2);
     bound.ranks[0].devices = {device(0, "GPU-a")};
     bound.ranks[1].devices = {device(0, "GPU-b")};
@@ -168,7 +168,7 @@ TEST_CASE("--gpus-per-task is seen by what the ranks see, and by Slurm's variabl
     }
 }
 
-TEST_CASE("one rank on each of two nodes with one device each is no --gpus-per-task") {
+TEST_CASE("two nodes with one rank and one device each are not mistaken for --gpus-per-task") {
     Facts facts = good_facts(2);
     facts.ranks[0].devices = {device(0, "GPU-a")};
     facts.ranks[1].devices = {device(0, "GPU-b")};
@@ -177,7 +177,7 @@ TEST_CASE("one rank on each of two nodes with one device each is no --gpus-per-t
     CHECK(find_problems(facts).empty());
 }
 
-TEST_CASE("srun and MPI that do not speak with each other stop a run") {
+TEST_CASE("a mismatch of the task counts of srun and MPI stops a run") {
     Facts facts = good_facts();
     facts.ranks[0].variables["SLURM_STEP_NUM_TASKS"] = "8";
 
@@ -187,7 +187,7 @@ TEST_CASE("srun and MPI that do not speak with each other stop a run") {
     CHECK(contains(problem.what, "--mpi=pmix"));
 }
 
-TEST_CASE("another program on another node stops a run") {
+TEST_CASE("different program versions on two nodes stop a run") {
     Facts facts = good_facts(2);
     facts.ranks[1].program = "Finch 2";
 
@@ -197,7 +197,7 @@ TEST_CASE("another program on another node stops a run") {
     CHECK(contains(problem.what, "Finch 2"));
 }
 
-TEST_CASE("a job whose end Slurm does not tell is worth knowing, unless the job script does") {
+TEST_CASE("an unknown end of the Slurm job is a hint, unless FINCH_DEADLINE is set") {
     Facts facts = good_facts();
     facts.ranks[0].variables["SLURM_JOB_ID"] = "7";
     CHECK(!only_problem(facts).stops);
@@ -206,7 +206,7 @@ TEST_CASE("a job whose end Slurm does not tell is worth knowing, unless the job 
     CHECK(find_problems(facts).empty());
 }
 
-TEST_CASE("a deadline that is over and nodes of one host name are worth knowing, and stop nothing") {
+TEST_CASE("a past deadline and several nodes with one host name are hints") {
     Facts facts = good_facts();
     facts.ranks[0].variables["FINCH_DEADLINE"] = "1700000000";
     CHECK(contains(only_problem(facts).what, "FINCH_DEADLINE=1700000000 is ignored"));
@@ -218,7 +218,7 @@ TEST_CASE("a deadline that is over and nodes of one host name are worth knowing,
     CHECK_FALSE(only_problem(facts).stops);
 }
 
-TEST_CASE("a device without code for it stops a run, and is named once however many ranks see it") {
+TEST_CASE("a device for which the program has no code stops a run, and is reported once") {
     Facts facts = good_facts(2);
     facts.architectures = "80-real 90-real";
     for (RankFacts& rank : facts.ranks) {
@@ -234,13 +234,13 @@ TEST_CASE("a device without code for it stops a run, and is named once however m
     CHECK(contains(problem.mend, "CMAKE_CUDA_ARCHITECTURES=100"));
 }
 
-TEST_CASE("has_code_for: machine code serves its major version from its minor on, PTX everything later") {
+TEST_CASE("has_code_for: machine code runs on later minor versions, PTX runs on all later devices") {
     struct Row {
         const char* architectures;
         int capability;
         bool expected;
     };
-    // CUDA C++ Programming Guide, "Binary Compatibility" and "PTX Compatibility".
+    // See the CUDA C++ Programming Guide, "Binary Compatibility" and "PTX Compatibility".
     for (const Row& row :
          {Row{"80-real", 80, true}, Row{"80-real", 86, true}, Row{"80-real", 90, false}, Row{"86-real", 80, false},
           Row{"80-real 90", 90, true}, Row{"80-real 90", 120, true}, Row{"90-virtual", 90, true},
@@ -251,7 +251,7 @@ TEST_CASE("has_code_for: machine code serves its major version from its minor on
     }
 }
 
-TEST_CASE("more ranks on a node than CPUs are worth knowing; as many are not") {
+TEST_CASE("more ranks than CPUs on a node are a hint") {
     Facts facts = good_facts(2);
     facts.ranks[0].machine.cpus = {5};
     facts.ranks[1].machine.cpus = {6};
@@ -264,7 +264,7 @@ TEST_CASE("more ranks on a node than CPUs are worth knowing; as many are not") {
     CHECK(contains(problem.what, "2 ranks share 1 CPU;"));
 }
 
-TEST_CASE("a directory that cannot be written stops a run; one without locks does not") {
+TEST_CASE("a directory without write permission stops a run; a directory without locks does not") {
     Facts facts = good_facts(2);
     facts.ranks[1].file_system.locks = false;
     facts.ranks[1].file_system.problem = "fcntl lock: Function not implemented";
@@ -278,7 +278,7 @@ TEST_CASE("a directory that cannot be written stops a run; one without locks doe
     CHECK(contains(closed.what, "/root"));
 }
 
-TEST_CASE("libraries older than those of the build: another major version stops a run") {
+TEST_CASE("libraries older than those of the build are a hint; an older major version stops a run") {
     Facts facts = good_facts();
     facts.nccl = {22803, 22706};
     CHECK(!only_problem(facts).stops);
@@ -289,7 +289,7 @@ TEST_CASE("libraries older than those of the build: another major version stops 
     CHECK(only_problem(facts).stops);
 }
 
-TEST_CASE("variables that slow a run down are named, with other values they are not") {
+TEST_CASE("values of environment variables that slow a run down are reported") {
     Facts facts = good_facts();
     facts.ranks[0].variables["CUDA_LAUNCH_BLOCKING"] = "0";
     CHECK(find_problems(facts).empty());
@@ -298,7 +298,7 @@ TEST_CASE("variables that slow a run down are named, with other values they are 
     CHECK(contains(only_problem(facts).what, "CUDA_LAUNCH_BLOCKING=1"));
 }
 
-TEST_CASE("limits that CUDA and NCCL run into are worth knowing") {
+TEST_CASE("process limits that are too low for CUDA and NCCL are hints") {
     Facts address = good_facts();
     address.ranks[0].machine.address_space_bytes = std::int64_t{16} << 30;
     Facts files = good_facts();
@@ -308,7 +308,7 @@ TEST_CASE("limits that CUDA and NCCL run into are worth knowing") {
     CHECK(contains(only_problem(files).what, "ulimit -n"));
 }
 
-TEST_CASE("data that a configuration asks for in vain are worth knowing") {
+TEST_CASE("missing data of a configuration are a hint") {
     Facts facts = good_facts();
     facts.data = {{"configs/a.yaml", "60000 images", ""}, {"configs/b.yaml", "", "data/b: there is no such folder"}};
 
@@ -318,7 +318,7 @@ TEST_CASE("data that a configuration asks for in vain are worth knowing") {
     CHECK(contains(problem.what, "data/b"));
 }
 
-TEST_CASE("what stops a run comes first, and the text has every problem with its mend") {
+TEST_CASE("problems that stop a run come first, and the text has every problem with its solution") {
     Facts facts = good_facts();
     facts.ranks[0].machine.open_files = 128;
     facts.ranks[0].file_system = {.path = "/root", .kind = "ext", .problem = "open: Permission denied"};
@@ -336,7 +336,7 @@ TEST_CASE("what stops a run comes first, and the text has every problem with its
     CHECK(text.find("it stops a run") < text.find("worth knowing"));
 }
 
-TEST_CASE("the text has versions, devices, who reaches whom, and a line for each of several ranks") {
+TEST_CASE("the text contains versions, devices, peer access, and a line per rank") {
     Facts facts = good_facts(2);
     facts.ranks[1].variables["CUDA_VISIBLE_DEVICES"] = "0,1";
 
@@ -350,14 +350,14 @@ TEST_CASE("the text has versions, devices, who reaches whom, and a line for each
     }
 }
 
-TEST_CASE("counters of energy: what is measured stands in the text; what only root may read is worth knowing") {
+TEST_CASE("the text lists the energy counters; a counter that only root can read is a hint") {
     Facts facts = good_facts(2);
     facts.ranks[0].energy = {.cpus = "measured",
                              .gpus = {"measured", "not measured: the GPU GPU-b does not count its energy: no"}};
     CHECK(find_problems(facts).empty());
     const std::string measured = describe(facts, {});
     facts.ranks[1].energy = {"not measured: /sys/x/energy_uj: Permission denied", true, {}};
-    CHECK(find_problems(facts).empty());  // its joules are those of its GPU
+    CHECK(find_problems(facts).empty());  // the GPU counters of the rank are enough
     facts.ranks[1].devices.clear();
     facts.ranks[0].devices.clear();
     facts.ranks[0].machine.nvidia_devices = facts.ranks[1].machine.nvidia_devices = 0;
@@ -374,7 +374,7 @@ TEST_CASE("counters of energy: what is measured stands in the text; what only ro
     CHECK(contains(problem.mend, "workers.watts"));
 }
 
-TEST_CASE("facts come from another rank as they were") {
+TEST_CASE("round trip: RankFacts as a message") {
     RankFacts rank = good_rank(3);
     rank.variables = {{"NCCL_DEBUG", "INFO"}, {"CUDA_VISIBLE_DEVICES", ""}};
     rank.cuda.problem = "none";

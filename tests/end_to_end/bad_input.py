@@ -1,4 +1,5 @@
-"""Bad input gives one message with key path and line, and exit code 2, printed once whatever the number of ranks."""
+"""Checks bad input: Finch exits with code 2 and prints one message in total with key path and line, for any number of
+ranks."""
 import os
 import re
 
@@ -52,7 +53,7 @@ with Folder() as folder:
         folder.write("bad.yaml", TINY.replace("kind: generated, samples: 600, size: 12", f"kind: idx, path: {name}"))
         output = folder.run(4, "evolve", "bad.yaml", expect=2)
         check(f"finch: {name}: " in output and "filesystem error" not in output, output)
-    for rank, messages in (("0", 1), ("1", 0)):  # of what srun without MPI starts, four separate programs
+    for rank, messages in (("0", 1), ("1", 0)):  # srun without MPI starts 4 separate programs: only task 0 prints
         os.environ.update(SLURM_STEP_NUM_TASKS="4", SLURM_PROCID=rank)
         output = folder.run(0, "evolve", "tiny.yaml", expect=2)
         check(output.count("finch: ") == messages == output.count("--mpi=pmix"), f"task {rank} of srun without MPI says\n{output}")

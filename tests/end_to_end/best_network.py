@@ -1,5 +1,6 @@
-"""What finch test says of a run's best network: the figures of the recorded table on 1, 2 and 3 ranks, other data, a table of
-predictions, one sentence for all that does not fit; and the README's lines in PyTorch, where torch is installed, on the same images."""
+"""Checks `finch test` of a run's best network. It prints the recorded figures on 1, 2 and 3 ranks, and writes a table
+of predictions. It also tests other data. If the input does not fit, Finch refuses it with one sentence. If torch is
+installed, the README's PyTorch code must give the same predictions on the same images."""
 import csv
 import gzip
 import re
@@ -26,7 +27,7 @@ def read_images(folder, which):
 
 
 def naive_figures(truth, guess, scores):
-    """Accuracy, top 5 and macro F1, sample by sample and class by class."""
+    """Computes accuracy, top 5 and macro F1 with plain loops over samples and classes."""
     accuracy = np.mean([one == other for one, other in zip(truth, guess)])
     top_5 = np.mean([sum(score > row[one] for score in row) < 5 for one, row in zip(truth, scores)])
     f1 = []
@@ -37,7 +38,7 @@ def naive_figures(truth, guess, scores):
 
 
 def check_table(results, labels, name):
-    """A recorded table against the labels of the files and against itself."""
+    """Checks a table in models/best.h5: labels must agree with the data files, and the figures with the rows."""
     index, truth, guess, scores = (results[column][()] for column in ("index", "truth", "predictions", "scores"))
     check((labels[index] == truth).all(), f"{name}: the truths are not those of the images with these indices")
     check(len(set(index.tolist())) == len(index) == len(guess) == len(scores), f"{name}: an image counts twice, or never")
@@ -52,10 +53,10 @@ def check_table(results, labels, name):
 
 
 def check_mistakes(results, images, name):
-    """The recorded mistakes against the whole table and the images of the files."""
+    """Compares the recorded mistakes with the full table of predictions and with the images in the data files."""
     index, truth, guess, scores = (results[column][()] for column in ("index", "truth", "predictions", "scores"))
     wrong = [row for row in range(len(index)) if truth[row] != guess[row]]
-    surest = sorted(wrong, key=lambda row: -scores[row, guess[row]])[:64]  # stable: of equal ones the first
+    surest = sorted(wrong, key=lambda row: -scores[row, guess[row]])[:64]  # sorted() is stable: ties keep their order
     mistakes = results["mistakes"]
     check(surest and mistakes["index"][()].tolist() == index[surest].tolist(), f"{name}: other mistakes than the surest")
     check(mistakes["truth"][()].tolist() == truth[surest].tolist() and mistakes["guess"][()].tolist() == guess[surest].tolist(), f"{name}: mistakes")
@@ -130,7 +131,7 @@ with Folder() as folder:
     passed("finch test finds on 1, 2 and 3 ranks what was recorded, and writes the predictions")
     end_of_short_form()
 
-    # Other images, without a training set: those the network was validated on, and of the first five classes only.
+    # Makes a file with only a test set: the training images of the first five classes.
     some = training_labels < 5
     with h5py.File(folder.path / "some.h5", "w") as file:
         file["test/images"], file["test/labels"] = training[some][..., 0], training_labels[some]

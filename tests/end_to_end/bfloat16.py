@@ -1,18 +1,19 @@
-"""training.precision: bfloat16 on processors: a search in it repeats its bits; who lacks it is named, and may not go on with it."""
+"""Checks `training.precision: bfloat16` on CPUs. A replay of the best individual must give the same bits. If the
+processor of a rank lacks bfloat16, Finch refuses to start or resume the run, and names the node and the processor."""
 import os
 import stat
 import sys
 
 from harness import FINCH, SKIPPED, TINY, Folder, check, individuals, passed
 
-# Wide enough that convolutions and the first linear layer compute in bfloat16.
+# The layers are wide enough that convolutions and the first linear layer compute in bfloat16.
 WIDE = TINY.replace("  - linear: {units: classes}", "  - linear: {units: 40, activation: relu}\n  - linear: {units: classes}").replace(
     "epochs: 3,", "epochs: 3, precision: bfloat16,")
 LACK = "training.precision: bfloat16 needs AVX512-BF16 or AMX, and the processor of"
 
 
 def without(folder, ranks, expect, *arguments, lacking="01234567"):
-    """As folder.run(), where the world ranks `lacking` have a processor without bfloat16, as oneDNN sees it."""
+    """Calls folder.run() and hides bfloat16 from oneDNN on the world ranks in `lacking`."""
     wrapper = folder.write("lacking.sh", f"""#!/bin/sh
 case "{lacking}" in *"${{OMPI_COMM_WORLD_RANK:-0}}"*) export DNNL_MAX_CPU_ISA=AVX2;; esac
 exec {FINCH} "$@"

@@ -1,4 +1,4 @@
-"""A page as a browser makes it of a file: what it draws, and what it complains of."""
+"""Opens an HTML file in headless Chromium; returns the number of drawn elements and the lines of the console."""
 import html.parser
 import shutil
 import subprocess
@@ -7,7 +7,7 @@ DRAWN = {"point", "js-line", "hm", "contour", "contourlayer", "parcoords-lines",
 
 
 class Charts(html.parser.HTMLParser):
-    """Counts what is drawn within each element of class `chart`, by the classes that plotly gives to what it draws."""
+    """Counts the elements that plotly has drawn in each element of class `chart`; plotly marks them by class names."""
 
     def __init__(self):
         super().__init__()
@@ -36,7 +36,7 @@ def chromium():
 
 
 def open_page(path):
-    """({chart: how much it draws}, lines that the page wrote to its console)."""
+    """Returns ({chart: number of drawn elements}, lines that the page wrote to the console)."""
     browser = subprocess.run([chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--enable-unsafe-swiftshader", "--enable-logging=stderr",
                               "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=60000", "--dump-dom", f"file://{path}"],
                              capture_output=True, text=True, timeout=600, check=False)

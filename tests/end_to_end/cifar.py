@@ -1,5 +1,6 @@
-"""configs/cifar10.yaml on generated images of 32 x 32 x 3, and on MNIST padded to that size where FINCH_MNIST names it: networks of
-its space train, one that USR2 stops in mid-epoch ends with the bits of one that was not stopped, and one and two ranks agree."""
+"""Checks configs/cifar10.yaml on generated images of 32 x 32 x 3, and on MNIST padded to that size if FINCH_MNIST is
+set. Networks of the configuration's search space must train. A training that USR2 stops in mid-epoch ends with the same
+bits as an uninterrupted training. One and two ranks agree within rounding."""
 import gzip
 import os
 import pathlib
@@ -14,14 +15,15 @@ CLASSES, SIDE = 10, 32
 
 
 def write(path, images, labels):
-    """CIFAR's binary format from `images` (N, 32, 32, 3): a label, then the planes."""
+    """Writes `images` (N, 32, 32, 3) in CIFAR's binary format: per image the label, then the colour planes."""
     planes = images.transpose(0, 3, 1, 2).reshape(len(images), -1)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(np.concatenate([labels[:, None].astype(np.uint8), planes.astype(np.uint8)], axis=1).tobytes())
 
 
 def generated(count, generator):
-    """A bar whose angle is the label, of any colour, at any place, in noise."""
+    """Draws one bar per image over noise. The label determines the angle of the bar; its colour and position are
+    random."""
     labels = generator.integers(0, CLASSES, count)
     angles = (labels * np.pi / CLASSES)[:, None, None]
     row, column = np.mgrid[:SIDE, :SIDE] - SIDE / 2
@@ -82,10 +84,11 @@ with Folder() as folder:
     passed("a training that is stopped and resumed ends with the same bits")
 
     def weights_after_steps(ranks):
-        """Of the same individual after 50 steps, in one epoch."""
+        """Trains one epoch of 50 steps on `ranks` ranks and returns the weights. All calls train the same
+        individual."""
         run = f"ranks-{ranks}"
         folder.run(ranks, "evolve", "run.yaml", "--run", run, *data, *SMALL, *one, "--set", f"workers.ranks={ranks}", "--set", "training.epochs=1",
-                   "--set", "training.batch_size=12", "--set", "search.space.lr={real: [0.001, 0.5], value: 0.001}", "--set", "search.space.activation=gelu")  # a relu that rounding flips would count
+                   "--set", "training.batch_size=12", "--set", "search.space.lr={real: [0.001, 0.5], value: 0.001}", "--set", "search.space.activation=gelu")  # rounding may switch a unit of relu
         with h5py.File(folder.path / run / "models/best.h5", "r") as file:
             found = {}
             file.visititems(lambda name, item: found.update({name: item[()]}) if isinstance(item, h5py.Dataset) and item.dtype == np.float32 else None)

@@ -1,12 +1,15 @@
-"""A crash, and an error, at every change of a file of a short run: every resume is complete and exact.
+"""Crashes a short run, or injects an I/O error, at each change of a file: every resume is complete and exact.
 
-A preloaded library ends one rank at its n-th write, sync, rename, link, unlink, truncation or opening below the run
-directory (before it, behind it, in the middle of a write), or lets that call fail once or for ever. Then the run is
-started again, without faults: it must end with exactly its budget, in population.h5 alone too, no id twice, what was
-recorded before unchanged, models/best.h5 of the best and no snapshot left. FINCH_TEST_CRASHES=all tries every n (hours);
-a number, that many points of each kind of run, beside those that matter most: the journal's syncs, the last calls of all.
-FINCH_TEST_CRASH_RUNS names the kinds (function, two_ranks, cnn), FINCH_TEST_CRASH_MODES the faults,
-FINCH_TEST_CRASH_JOBS how many run at once."""
+A preloaded library counts the calls of one rank that write, sync, rename, link, unlink, truncate or open a file in the
+run directory. At the n-th call it kills the rank (before or after the call, or in the middle of a write), or makes the
+call fail, once or for ever. Then the run starts again without faults and must end with exactly its budget, also in
+population.h5 alone. No id may occur twice, earlier results must be unchanged, models/best.h5 must hold the best
+individual, and no snapshot may remain.
+
+FINCH_TEST_CRASHES=all tries every call, which takes hours. FINCH_TEST_CRASHES=N tries N calls of each kind of run, and
+in addition the most important calls: the syncs of the journal and the last calls of a run. FINCH_TEST_CRASH_RUNS names
+the kinds (function, two_ranks, cnn), and FINCH_TEST_CRASH_MODES names the faults. FINCH_TEST_CRASH_JOBS: number of runs
+in parallel."""
 import concurrent.futures
 import csv
 import itertools
@@ -42,7 +45,7 @@ RUNS = {"function": (SPHERE % 1, 1, 12), "two_ranks": (SPHERE % 2, 2, 12), "cnn"
 
 
 def start(folder, ranks, faults=None):
-    """Exit code and output of one start; `faults` are the library's variables."""
+    """Starts the run once and returns exit code and output. `faults`: environment variables of the library."""
     words = [FINCH, "evolve", "run.yaml", "--run", "run"]
     if faults is not None:
         words = ["env", f"LD_PRELOAD={LIBRARY}", f"CRASH_FOLDER={folder.path}/run",
@@ -55,7 +58,7 @@ def start(folder, ranks, faults=None):
 
 
 def known(folder):
-    """Outcome and loss of every finished individual, as archive and journals have them; none where there is no run yet."""
+    """Returns outcome and loss of each finished individual in archive and journals; {} if there is no run yet."""
     done = subprocess.run([FINCH, "show", "run", "--csv"], cwd=folder.path, env=environment(), text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=300)
     lines = done.stdout.splitlines()
@@ -69,7 +72,7 @@ def known(folder):
 
 
 def status(folder):
-    """Exit code of finch status."""
+    """Returns the exit code of `finch status`."""
     return subprocess.run([FINCH, "status", "run"], cwd=folder.path, env=environment(), stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=300).returncode
 
@@ -94,7 +97,8 @@ def check_complete(folder, budget, before, trains, where):
 
 
 def try_point(kind, rank, mode, span, number):
-    """Returns how the start with the fault ended."""
+    """Starts a run with one fault, and again without faults. Returns complete, stopped or killed for the first
+    start."""
     text, ranks, budget = RUNS[kind]
     where = f"{kind}, rank {rank}, {mode}{' for ever' if span == 0 else ''} at call {number}"
     with Folder() as folder:
@@ -102,7 +106,7 @@ def try_point(kind, rank, mode, span, number):
         code, output = start(folder, ranks, {"RANK": rank, "AT": number, "MODE": mode, "SPAN": span})
         before = known(folder)
         if mode in ERRORS:
-            # A mount without writing is the user's to mend where the run is not open yet.
+            # A read-only file system gives exit code 2 if the run is not open yet: the user must fix it.
             allowed = (0, 75, 2) if mode == "EROFS" else (0, 75)
             check(code in allowed, f"{where}: exit code {code}\n{output}")
             check(code == 0 or ERRORS[mode] in output, f"{where}: the output does not say why\n{output}")
@@ -115,7 +119,7 @@ def try_point(kind, rank, mode, span, number):
 
 
 def calls_of(kind, rank, mode):
-    """The names of the calls that a start without faults makes, in order."""
+    """Returns the names of the counted calls of a start without faults, in order."""
     text, ranks, _ = RUNS[kind]
     with Folder() as folder:
         folder.write("run.yaml", text)
@@ -136,8 +140,8 @@ def points(kind):
                       for number, mode, span in itertools.product(range(1, len(calls) + 1), modes, spans)]
             if modes[0] in ERRORS:
                 syncs = [number for number, name in enumerate(calls, 1) if name == "fdatasync"]
-                inside = [number for number, name in enumerate(calls, 1) if name == "pwrite"]  # HDF5's own, in an archive
-                foremost += [(kind, rank, modes[0], 0, number) for number in inside[1:2]]  # the first archive: made, never written nor closed
+                inside = [number for number, name in enumerate(calls, 1) if name == "pwrite"]  # calls of HDF5
+                foremost += [(kind, rank, modes[0], 0, number) for number in inside[1:2]]  # the first archive stays incomplete
                 foremost += [(kind, rank, modes[0], 1, number) for number in syncs[:1] + syncs[-1:] + inside[7::max(1, len(inside) // 5)]]
                 foremost += [(kind, rank, modes[0], 0, number) for number in (len(calls) - 9, len(calls) - 1)]
     if SAMPLE == "all":

@@ -1,4 +1,4 @@
-"""Damaged files after a kill: each is named and set aside, and no result that was recorded is lost."""
+"""Damages files after a kill: Finch names each damaged file and renames it, and no recorded result is lost."""
 import os
 import shutil
 import signal
@@ -18,7 +18,7 @@ checkpoint: {archive_seconds: 0.2}
 
 
 def flip(path, share):
-    """Turns one byte round, at `share` of the file's length."""
+    """Changes one byte of the file. `share`: its position as a fraction of the file's length."""
     with open(path, "r+b") as file:
         file.seek(0, os.SEEK_END)
         place = int(file.tell() * share)
@@ -29,7 +29,7 @@ def flip(path, share):
 
 
 def finished(folder):
-    """Outcome and loss by id, from everything that the run directory holds."""
+    """Returns {id: loss} of the finished individuals, from `finch show --csv`."""
     if not list((folder.path / "runs/tiny").glob("population.h5*")):
         return {}
     lines = folder.run(0, "show", "runs/tiny", "--csv").splitlines()
@@ -40,7 +40,8 @@ def finished(folder):
 
 
 def kill_in_the_middle(folder, at_least):
-    """Ends a start once `at_least` individuals are finished and a training has a snapshot of its own."""
+    """Starts the run and kills all ranks once `at_least` individuals are finished and a snapshot of a training
+    exists."""
     process = folder.start(4, "evolve", "tiny.yaml")
     run = folder.path / "runs/tiny"
     wait_for(lambda: process.poll() is not None or len(ranks_of(process)) == 4 and (run / "lock").exists()
@@ -71,7 +72,7 @@ with Folder() as folder:
     passed("with its newest archive damaged, a killed run still knows every result")
     end_of_short_form()
 
-    # A training that ended while its start was being killed has taken its snapshot along.
+    # Kills further starts until a snapshot remains: a training that ends just before the kill deletes its snapshot.
     while not (snapshots := list((run / "state").glob("training-*.h5"))):
         kill_in_the_middle(folder, 0)
     for snapshot in snapshots:
@@ -99,7 +100,7 @@ with Folder() as folder:
     run = folder.path / "runs/sphere"
     process = folder.start(2, "evolve", "sphere.yaml")
     wait_for(lambda: process.poll() is not None or sum(path.stat().st_size > 0 for path in (run / "state").glob("*.journal")) == 2, "results of two workers")
-    run.rename(folder.path / "gone")  # in one step, so that nothing is written while it goes
+    run.rename(folder.path / "gone")  # atomic: no rank can write into the run directory while it is removed
     shutil.rmtree(folder.path / "gone")
     code = end(process)
     output = folder.output()

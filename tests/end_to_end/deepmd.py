@@ -1,6 +1,7 @@
-"""configs/command/deepmd_train.py follows the learning curve of a `dp` that is played: with and without validation data, with nothing to
-follow. Then configs/command/deepmd.yaml: DeePMD-kit models on a generated data set, stopped by USR2 in the middle, resumed with the budget
-exact; what had a checkpoint goes on there. Skipped where `dp` is not on PATH or belongs to another DeePMD-kit than 3."""
+"""Checks configs/command/deepmd_train.py with a fake `dp` that writes learning curves with or without validation data,
+or no curve. Then runs configs/command/deepmd.yaml: trains DeePMD-kit models on a generated data set, stops them by
+USR2, and resumes the run. The budget is used exactly, and a training with a checkpoint continues from it. The run with
+deepmd.yaml is skipped if `dp` is not on PATH or is not of DeePMD-kit 3."""
 import json
 import os
 import shutil
@@ -13,7 +14,8 @@ from harness import SKIPPED, SOURCE, Folder, check, end, individuals, outcome_wo
 
 
 def train(folder, curve, options='{"training": {"disp_freq": 100}}'):
-    """What deepmd_train.py prints where dp writes this learning curve, or None, and how it ends."""
+    """Runs deepmd_train.py with a fake dp that writes `curve` to lcurve.out (None: no file); returns the ended
+    process."""
     folder.write("input.json", options)
     folder.write("written", curve or "")
     folder.write("dp", "#!/bin/sh\n" + ("cp written lcurve.out\n" if curve is not None else "")).chmod(0o755)
@@ -64,7 +66,7 @@ with Folder() as folder:
     command = (2, "evolve", "run.yaml", "--run", "run", "--set", f"search.budget.evaluations={BUDGET}")
 
     def is_in_the_middle():
-        """Whether an individual that is still in training has saved its weights and reported, but not its last epoch."""
+        """True if a running training has saved weights and reported an epoch, but not the last one."""
         return any(0 < path.read_text().count("finch ") < EPOCHS - 1 and list(path.with_suffix("").glob("model.ckpt-*.meta"))
                    for path in run.glob("evaluations/*/*.reports"))
 

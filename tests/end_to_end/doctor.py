@@ -1,4 +1,4 @@
-"""finch doctor runs with one rank and with several, says what stops a run, and answers by its exit code."""
+"""Checks `finch doctor` on one and several ranks: its report, the problems that it names, and its exit code."""
 import os
 
 from harness import Folder, check, passed

@@ -1,10 +1,10 @@
-"""What the documents say is so: their configurations pass finch plan, the messages that they explain are those that finch gives, the
-files that they point to are there."""
+"""Checks the documents against the program: their configurations pass `finch plan`, finch prints the messages that the
+FAQ explains, and all linked files exist."""
 import re
 
 from harness import SOURCE, TINY, Folder, check, passed
 
-# What a user does wrong: a name in the message, the command, and the change to the configuration.
+# Mistakes of a user: {part of the message: (command, change of the configuration)}.
 MISTAKES = {
     "unknown key": (["evolve", "epoch.yaml"], lambda text: text.replace("epochs: 3", "epoch: 3")),
     "there is no such file; beside it:": (["evolve", "nofile.yaml"], lambda text: text),
@@ -25,7 +25,7 @@ def words(text):
 
 
 def messages(folder):
-    """Each message that the FAQ explains is given word for word."""
+    """Checks that finch prints each message that the FAQ explains, word for word."""
     faq = words((SOURCE / "docs" / "faq.md").read_text())
     folder.write("tiny.yaml", TINY)
     (folder.path / "gone").symlink_to("purged")

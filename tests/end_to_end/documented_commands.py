@@ -1,6 +1,7 @@
-"""Every command of the documents works as it is written: each line of their sh and console blocks is run, in a scratch folder with the layout
-of a checkout, by a finch that makes configurations smaller and a sbatch that runs the job script at once. What cannot be run here stands in
-NOT_RUN with the reason. The changes of diff blocks are made; verbs and options in the running text exist."""
+"""Checks that every command of the documents works as written. Runs each line of the sh and console blocks in a
+scratch folder with the layout of a checkout. A wrapper of finch makes the configurations smaller, and a fake sbatch
+runs the job script immediately. NOT_RUN lists the commands that cannot run here, each with the reason. The test also
+applies the diff blocks, and checks that the verbs and options in the text exist."""
 import os
 import pathlib
 import re
@@ -43,24 +44,24 @@ NOT_RUN = {
     "FINCH=$PWD/finch.sif sbatch evolve.sbatch mine.yaml": "needs the image",
     "sbatch [sbatch's options] jobs/evolve.sbatch [CONFIG] [finch's options]": "a pattern; the lines below it are run",
 }
-# Words that stand for something of the reader's; whose individuals have other ids, too.
+# Replacements for placeholders in the documents, and for values that differ in this test (job numbers, ids).
 STANDS_FOR = {"CONFIG": "configs/mnist.yaml", "JOBID": "7", "slurm-3": "slurm-7", r"\d+\.\d+\.\d+": "0.0.1"}
-# Exit codes other than 0 that are right here.
+# The accepted exit codes of commands that may end with another code than 0.
 CODES = {"doctor": (0, 1)}
-# What configurations are made smaller by, the same at each start.
+# The settings that make a configuration smaller. All starts of a run must use the same settings: Finch refuses changes.
 SMALLER = {
     "mnist.yaml": ["data.expect=none", "data.training_samples=240", "data.validation_samples=80", "training.epochs=2", "search.space.conv_layers={int: [2, 3]}",
                    "search.budget.evaluations=4"],
     "sphere.yaml": ["search.budget.evaluations=50"],
     "quickstart.yaml": ["data.samples=400", "data.validation_samples=100", "training.epochs=1", "search.budget.evaluations=6"],
 }
-# Those that the tutorial makes.
+# Settings for the configurations that the tutorial creates.
 SMALLER["mine.yaml"] = SMALLER["quickstart.yaml"]
 SMALLER["digits.yaml"] = ["data.training_samples=240", *SMALLER["quickstart.yaml"][1:]]
 SMALLER["photos.yaml"] = ["data.validation_samples=8", *SMALLER["quickstart.yaml"][2:]]
 
 STANDINS = {
-    # A later --set overrides an earlier one.
+    # The wrapper appends its --set options: a later --set overrides an earlier one.
     "finch": """#!/bin/bash
 more=()
 case "$1 $2" in
@@ -92,7 +93,7 @@ echo "JobState=RUNNING Requeue=0"
 
 
 def blocks(page):
-    """(language, lines of the block) in their order."""
+    """Yields (language, lines) of each code block of a page, in order."""
     fences = re.findall(r"^ *```\w*$", page.read_text(), re.MULTILINE)
     check(len(fences) % 2 == 0 and page.read_text().count("```") == len(fences), f"{page.name}: a block of code that does not begin or end on a line of its own")
     for language, text in re.findall(r"^ *```(\w*)\n(.*?)^ *```", page.read_text(), re.DOTALL | re.MULTILINE):
@@ -100,7 +101,8 @@ def blocks(page):
 
 
 def without_comment(line):
-    """What a shell makes of a line ends before the first # that begins a word outside of quotes."""
+    """Returns the line without its shell comment, which begins with the first # at the start of a word outside
+    quotes."""
     quote = ""
     for at, letter in enumerate(line):
         if quote:
@@ -130,7 +132,8 @@ def executable(path, text):
 
 
 def sbatch_options():
-    """A shell command that is true where sbatch has the option $option: the real one says so, where there is one."""
+    """Returns a shell test that is true if sbatch has the option $option. The options come from `sbatch --help`, if
+    sbatch is installed."""
     told = subprocess.run(["sbatch", "--help"], capture_output=True, text=True, check=False).stdout if shutil.which("sbatch") else ""
     known = sorted(set(re.findall(r"--[a-z-]+", told)) or {"--nodes", "--ntasks-per-node", "--cpus-per-task", "--gpus-per-node", "--time", "--array", "--dependency",
                                                           "--job-name", "--mem", "--mem-per-cpu", "--signal", "--partition", "--account", "--parsable"})
@@ -138,7 +141,7 @@ def sbatch_options():
 
 
 def make_checkout(folder):
-    """What a reader has: a checkout with a built program, a data set, an installed Finch, and a configuration of his own."""
+    """Makes the files that a reader has: a checkout with a built program, an installed Finch, data, a configuration."""
     root = folder.path
     for name in ("configs", "jobs", "tools", "docs"):
         shutil.copytree(SOURCE / name, root / name)
@@ -165,12 +168,13 @@ def make_checkout(folder):
                 Image.fromarray(pixels).save(root / f"photos/{group}/{name}/{image:03}.png")
     variables = dict(environment(), PATH=f"{root}/bin:{os.environ['PATH']}", FINCH_HOME=str(root / "installed"), OMPI_MCA_mpi_yield_when_idle="1",
                      FINCH_REQUEUES="0", PYTHONDONTWRITEBYTECODE="1")
-    run_command("mpirun -n 4 build/finch evolve configs/quickstart.yaml", folder, variables)  # as tools/demo.sh does
+    run_command("mpirun -n 4 build/finch evolve configs/quickstart.yaml", folder, variables)  # like tools/demo.sh
     return variables
 
 
 def made_change(root, page, lines):
-    """A diff block whose first line names the file: what it takes away is there, once."""
+    """Applies a diff block. The first line of the block names the file. The file must contain the old lines exactly
+    once."""
     check(lines[0].startswith("--- "), f"{page.name}: a diff block whose first line names no file: {lines[0]}")
     path = root / lines[0].removeprefix("--- ").strip()
     old = "\n".join(line[1:] for line in lines[1:] if line[:1] != "+")
@@ -195,7 +199,7 @@ def run_command(command, folder, variables):
 
 
 def check_script(command):
-    """Of what is not run, at least the script is there and has no fault of syntax."""
+    """Checks a command that is not run: its script exists and has no syntax error."""
     for word in command.split():
         if re.fullmatch(r"(tools|jobs|tests)/[\w./]+", word):
             check((SOURCE / word).is_file(), f"{command}: there is no {word}")
@@ -223,7 +227,7 @@ def run_pages(folder):
 
 
 def verbs(folder):
-    """{verb: its options}, as the program describes itself to bash."""
+    """Returns {verb: options} from `finch --completion-table`, which bash completion uses."""
     table = folder.run(0, "--completion-table")
     found = {}
     for verb, name in re.findall(r'^"?([a-z ]+)\|([\w,-]*)\|', table, re.MULTILINE):
@@ -233,13 +237,13 @@ def verbs(folder):
 
 
 def running_text(folder):
-    """`finch VERB … --option` within the text: the verb and its options exist."""
+    """Checks that verb and options of each `finch VERB … --option` in the text exist."""
     known, count = verbs(folder), 0
     for page in PAGES:
         text = re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
         for verb, rest in re.findall(r"`(?:srun [^`]*|mpirun [^`]*)?(?:build/)?finch ([a-z]+)((?: [^`]*)?)`", text):
             if re.match(r" ?(?:loss|stop|done)", verb + rest) or (verb, rest) == ("loss", ""):
-                continue  # what programs say to Finch
+                continue  # a line that a program prints for Finch, not a command
             check(verb in known, f"{page.name}: finch has no verb {verb}; verbs are {sorted(known)}")
             for option in re.findall(r"(?<!\S)\[?(--[a-z-]+)", rest):
                 check(option in known[verb], f"{page.name}: finch {verb} has no option {option}; it has {sorted(known[verb])}")

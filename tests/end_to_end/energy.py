@@ -1,4 +1,5 @@
-"""Joules of individuals: by the processors' counters from a made folder tree, by the estimate, over a stop, as an objective, in every table that has them."""
+"""Checks the joules of individuals. Finch measures them by (fake) RAPL counters or estimates them, also over a stop and
+resume. Joules can be an objective, and all tables show them."""
 import csv
 import io
 import json
@@ -16,7 +17,7 @@ NO_COUNTERS = "/there/are/no/counters"
 
 
 def joules_of(run):
-    """[(outcome, seconds, joules)] of the individuals."""
+    """Returns [(outcome, seconds, joules)] of the individuals."""
     words = outcome_words(run)
     return [(words[row["outcome"]], float(row["training_seconds"]), float(row["joules"])) for row in individuals(run).values()]
 
@@ -26,7 +27,7 @@ def near(value, expected, tolerance):
 
 
 class Counters:
-    """A tree as /sys/class/powercap has it: two processors that take 30 and 50 W."""
+    """A fake /sys/class/powercap with two processors. A thread increases their energy counters at 30 and 50 W."""
 
     def __init__(self, folder):
         self.path, self.ends = folder / "powercap", threading.Event()

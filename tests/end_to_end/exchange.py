@@ -1,4 +1,5 @@
-"""The exchange that deadlocks others (30 genes, 10 migrants, 4 ranks), again and again; FINCH_TEST_REPEATS says how often."""
+"""Repeats an exchange that deadlocks other programs: 30 genes, 10 migrants, 4 ranks. FINCH_TEST_REPEATS: number of
+repetitions."""
 import csv
 import io
 import os

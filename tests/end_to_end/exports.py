@@ -1,5 +1,6 @@
-"""finch export, tools/export.py and the ways of finch show of a real run: what other programs read is what population.h5 holds. Optuna reads its journal where it
-is installed; chromium opens no trace, so the rules of its format are checked here."""
+"""Checks `finch export`, tools/export.py and `finch show` of a real run: their output must agree with population.h5. If
+Optuna is installed, it reads the exported journal. Chromium cannot check a trace file here, so the
+test checks the rules of the format itself."""
 import csv
 import io
 import json
@@ -22,7 +23,7 @@ def id_text(number):
 
 
 def export(run, kind, output, expect=0):
-    """What tools/export.py writes, or its one line of complaint."""
+    """Runs tools/export.py; returns the text of the file, or its one error line if `expect` is not 0."""
     ended = subprocess.run([sys.executable, SOURCE / "tools/export.py", run, "--format", kind, "-o", output], capture_output=True, text=True, check=False)
     check(ended.returncode == expect, f"export.py --format {kind}: exit code {ended.returncode}\n{ended.stdout}{ended.stderr}")
     check(expect == 0 or ended.stderr.count("\n") == 1, f"not one line: {ended.stderr}")
@@ -30,7 +31,8 @@ def export(run, kind, output, expect=0):
 
 
 def check_trace(text, rows):
-    """Slices of a lane lie beside or within one another, none before the run began, and each evaluation has one."""
+    """Checks that slices of a lane nest or do not overlap, that none begins before the run, and that each evaluation
+    has one."""
     events = json.loads(text)["traceEvents"]
     lanes = {}
     for event in events:
@@ -41,7 +43,7 @@ def check_trace(text, rows):
     for lane, slices in lanes.items():
         open_ends = []
         for begin, length, category in sorted(slices):
-            while open_ends and open_ends[-1] <= begin + 1:  # a microsecond: sums of seconds are rounded
+            while open_ends and open_ends[-1] <= begin + 1:  # tolerance 1 microsecond: sums of seconds are rounded
                 open_ends.pop()
             check(not open_ends or begin - length <= open_ends[-1] + 1, f"trace: slices of lane {lane} cross at {begin}")
             check(not open_ends or category == "epoch", f"trace: a slice of {category} within another")
@@ -64,7 +66,8 @@ def check_graphml(text, rows):
 
 
 def load_study(run, output, name):
-    """What Optuna reads of its export, if it is installed. A warning of Optuna's is a fault: it says that it changed what it read."""
+    """Exports the run to Optuna and loads the study. Returns None if Optuna is not installed. A warning of Optuna is an
+    error: Optuna warns if it changes a value that it reads."""
     try:
         import optuna
     except ModuleNotFoundError:
@@ -90,7 +93,8 @@ def check_optuna(run, output, rows, words):
 
 
 def check_measures(folder):
-    """What is minimised is the metric of Optuna's study, epoch by epoch, and its parameters are what a program of Optuna's would suggest."""
+    """Checks that the study has the minimised measure for each epoch, and parameters that an Optuna program can
+    suggest."""
     genes = TINY.replace("layers: {int: [1, 3]}", "layers: {choice: [1, 3]}").replace("lr: {real: [0.1, 1.0], scale: log}", "lr: {real: [0.1, 1], step: 0.4}")
     folder.write("error.yaml", genes.replace("validation_loss", "validation_error").replace("name: tiny", "name: error"))
     folder.run(2, "evolve", "error.yaml", "--set", "search.budget.evaluations=6", "--set", "workers.ranks=1")

@@ -1,4 +1,5 @@
-"""A search in which everything fails is no success: it gives up early, says why and how often, and ends with a code that is not 0."""
+"""Checks a search in which all evaluations fail: it gives up early, prints the reason and a count, and its exit code is
+not 0."""
 import os
 import re
 import sys
@@ -31,7 +32,7 @@ def outcomes(run):
 
 
 def failed_lines(output):
-    """How many failures the warnings of a log tell of."""
+    """Returns the number of failures that the warnings of a log report."""
     told = sum(int(number) for number in re.findall(r" W (\d+) evaluations? failed since the last line", output))
     return told + len(re.findall(r" W \d+\.\d+\.\d+ on island \d+: (?:failed|out_of_memory)", output))
 

@@ -1,4 +1,5 @@
-"""The best are trained again at the end of a search: exactly, through kills, and what is published is the winner's best repeat."""
+"""Checks the final choice: the best individuals train again. The number of repeats is exact even after a kill. The file
+models/best.h5 holds the best repeat of the winner."""
 import os
 import signal
 
@@ -6,7 +7,7 @@ import h5py
 
 from harness import TINY, Folder, check, end, individuals, passed, ranks_of, wait_for
 
-REPEAT = 6  # of operator; checked below
+REPEAT = 6  # the number of `repeat` in the enum of column `operator`; checked below
 FINAL = TINY.replace("budget: {evaluations: 12}", "budget: {evaluations: 16}\n  final: {candidates: 3, repeats: 2}")
 
 

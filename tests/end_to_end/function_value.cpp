@@ -1,5 +1,5 @@
-// The values of a shifted and rotated function, for a program that is an objective: function_value NAME DIMENSIONS
-// INSTANCE reads points, a line of numbers each, and answers each with a line that reads back to the same bits.
+// function_value NAME DIMENSIONS INSTANCE: computes a shifted and rotated function for a program that is the objective.
+// Reads one point per line (its coordinates) and prints the value with all digits, so that it reads back bitwise equal.
 #include "finch/base/format.hpp"
 #include "finch/search/function.hpp"
 

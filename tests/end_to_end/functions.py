@@ -1,4 +1,5 @@
-"""The engine without networks: benchmark functions on 4 ranks, exact budgets, and every way to end."""
+"""Searches benchmark functions on 3 to 5 ranks, without networks. Checks exact budgets and every way in which a run can
+end."""
 from harness import Folder, check, end_of_short_form, individuals, outcome_words, passed, words_of
 
 CONFIG = """
@@ -29,7 +30,7 @@ with Folder() as folder:
     check(len(individuals(folder.path / "runs/many")) == 3000, "30 genes, 10 migrants, 4 ranks")
     passed("30 genes, 10 migrants and 4 ranks do not deadlock")
 
-    # How fast a rank is decides who breeds from what, and with it how good the best is.
+    # The speed of the ranks decides which parents each child has, so the best loss differs from run to run.
     for propagator, budget, good in (("evolution", 20000, 1e-3), ("auto", 300, 5), ("screened", 300, 5), ("tpe", 300, 5), ("cmaes", 2000, 1e-3), ("swarm", 8000, 1e-3), ("nelder_mead", 4000, 1e-3)):
         run = f"runs/{propagator}"
         folder.write("fold.yaml", CONFIG.replace("{genetic: {population: 8}}", propagator).replace("%s}", "%s, dimensions: 6}", 1) %
@@ -53,7 +54,7 @@ with Folder() as folder:
     bred = {}
     for row in individuals(folder.path / "runs/apart").values():
         bred.setdefault((int(row["id"]) >> 52, int(row["island"])), set()).add(operators[row["operator"]])
-    # A swarm begins with random ones, which may be all that a starved island has.
+    # A swarm begins with random individuals. A slow island may have bred only these.
     check(bred.pop((0, 1)) in ({"random"}, {"random", "swarm"}), "the island of the swarm was bred by another")
     check(bred == {(0, 0): {"cma_es"}, (1, 0): {"simplex"}, (1, 1): {"simplex"}}, f"islands bred by {bred}")
     passed("islands breed with their own propagators, and with others after a resume")

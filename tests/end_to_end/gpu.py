@@ -1,10 +1,10 @@
-"""The whole program on CUDA devices: the same results as on the CPU within rounding, slots, memory, communicators, resume.
+"""Checks finch on CUDA devices: the CPU's results within rounding, slots, memory limits, communicators, resume.
 
     gpu.py FINCH [--real]
 
-Without --real, FINCH is the program linked with the stand-ins of CUDA's libraries (tests/support/rehearsal), which has as many
-devices as FINCH_REHEARSAL_DEVICES says, of FINCH_REHEARSAL_MEMORY bytes each. With --real it runs on the GPU of this machine, and what
-needs several is left out.
+Without --real, FINCH is the program linked with stand-ins for CUDA's libraries (tests/support/rehearsal). The stand-ins
+simulate FINCH_REHEARSAL_DEVICES devices of FINCH_REHEARSAL_MEMORY bytes each. With --real the test runs on the GPU of
+this machine, and skips the checks that need several GPUs.
 """
 import os
 import signal
@@ -16,16 +16,17 @@ from harness import SKIPPED, TINY, Folder, check, curves, end, end_of_short_form
 REAL = "--real" in sys.argv
 GPU = TINY.replace("workers: {ranks: 2, islands: 2}", "workers: {ranks: 1, islands: 1, device: cuda, timeout_seconds: 30}").replace(
     "evaluations: 12", "evaluations: 6")
-# Rates at which rounding is not amplified, so that two devices can be compared over whole trainings.
+# A small learning rate that does not amplify rounding errors: whole trainings on two devices can be compared.
 CALM = GPU.replace("optimizer: adadelta, learning_rate: $lr", "optimizer: {sgd: {momentum: 0}}, learning_rate: 0.001").replace(
     "    lr: {real: [0.1, 1.0], scale: log}\n", "").replace("evaluations: 6", "evaluations: 3")
 LONG = GPU.replace("samples: 600", "samples: 2000").replace("evaluations: 6", "evaluations: 1").replace("int: [1, 3]", "int: [2, 3]")
-# Some seconds on a CPU.
+# Trains for some seconds on a CPU.
 CALM_LONG = (CALM.replace("samples: 600, size: 12", "samples: 12000, size: 20").replace("epochs: 3", "epochs: 6")
              .replace("evaluations: 3", "evaluations: 1").replace("int: [1, 3]", "int: [3, 4]"))
 
 
-# Channels that are cuDNN's, and losses of one sample, whose gradient times 65536 overflows float16 where the network is quite wrong.
+# 17 channels, so that cuDNN computes the convolutions (Finch's own kernels take up to 16). With batches of one sample,
+# a very wrong prediction has a gradient that overflows float16 when it is multiplied by the loss scale 65536.
 FLOAT16 = CALM.replace("samples: 600, size: 12, validation_samples: 203", "samples: 160, size: 8, validation_samples: 40").replace(
     "channels: 4", "channels: 17").replace("int: [1, 3]", "int: [1, 2]").replace("relu, sigmoid, tanh", "relu, leaky_relu").replace(
     "evaluations: 3", "evaluations: 2").replace(
@@ -38,7 +39,7 @@ def devices(count, memory=1 << 30):
 
 
 def same_curves(one, other, tolerance):
-    """Whether two runs trained the same individuals to the same curves; a tolerance of 0 asks for the same bits."""
+    """True if two runs have the same individuals with equal curves; a tolerance of 0 means bitwise equal."""
     if list(one) != list(other):
         return False
     for individual in one:
@@ -55,7 +56,8 @@ def outcomes(run):
 
 
 def interrupted(folder, config, run, after, *settings):
-    """Begins `run` and sends USR2 when its training is under way; whether it had not ended by itself before."""
+    """Starts `run` and sends USR2 `after` seconds after the training began. Returns False if the run was complete
+    before the signal."""
     process = folder.start(1, "evolve", config, "--run", run, *settings)
     journal = folder.path / run / "state/worker-00000.journal"
     wait_for(lambda: process.poll() is not None or (journal.exists() and journal.stat().st_size > 0), "the training")

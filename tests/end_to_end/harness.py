@@ -1,4 +1,4 @@
-"""What the scenarios share: starting finch under mpirun in a folder of their own, and reading what a run wrote."""
+"""Shared functions of the scenarios: start finch under mpirun in a temporary folder, and read the files of a run."""
 import os
 import pathlib
 import shutil
@@ -38,11 +38,12 @@ checkpoint: {archive_seconds: 0.2, training_seconds: 0.5}
 """
 
 
-IS_NIGHT = os.environ.get("FINCH_NIGHT") == "1"  # whole scenarios, as tools/test.sh --night runs them
+IS_NIGHT = os.environ.get("FINCH_NIGHT") == "1"  # for complete scenarios; tools/test.sh --night sets it
 
 
 def end_of_short_form():
-    """Ends the scenario here, but at night: what follows takes long, or repeats at another depth what other tests show."""
+    """Ends the scenario unless FINCH_NIGHT=1: the remaining checks take long, or repeat checks of other tests in more
+    detail."""
     if not IS_NIGHT:
         print("the rest of this scenario is left to the night (FINCH_NIGHT=1)", flush=True)
         sys.exit(0)
@@ -55,7 +56,7 @@ def environment():
 
 
 class Folder:
-    """A folder for one scenario, removed at its end."""
+    """A temporary folder for one scenario; it is removed at the end of the `with` block."""
 
     def __init__(self):
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="finch-"))
@@ -75,8 +76,8 @@ class Folder:
         return launcher + [FINCH, *map(str, arguments)]
 
     def run(self, ranks, *arguments, expect=0, timeout=600):
-        """Runs finch to its end and returns its output; says so and ends the test where the exit code is not `expect`, or it was silent
-        for `timeout` seconds: on a busy machine it may take any time."""
+        """Runs finch to its end and returns its output. Fails the test if the exit code is not `expect`, or if finch
+        prints nothing for `timeout` seconds. The total time has no limit: the machine may be busy."""
         with tempfile.TemporaryFile("w+") as output:
             process = subprocess.Popen(self.command(ranks, *arguments), cwd=self.path, env=environment(), text=True, stdout=output,
                                        stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
@@ -115,7 +116,7 @@ def passed(text):
 
 
 def individuals(run):
-    """The rows of /individuals by id."""
+    """Returns {id: row} of the data set /individuals."""
     with h5py.File(pathlib.Path(run) / "population.h5", "r") as file:
         rows = file["individuals"][:]
     check(len(set(rows["id"].tolist())) == len(rows), f"{run}: an id stands twice in /individuals")
@@ -133,7 +134,8 @@ def outcome_words(run):
 
 
 def curves(run):
-    """Lists of (epoch, validation loss …) by individual, bit for bit; seconds left out."""
+    """Returns {individual: [row of each epoch]} with the exact losses, accuracies and learning rates, without the
+    seconds."""
     with h5py.File(pathlib.Path(run) / "population.h5", "r") as file:
         rows = file["curves"][:]
     table = {}
@@ -145,7 +147,7 @@ def curves(run):
 
 
 def ranks_of(process):
-    """The process ids of the finch ranks that `process` (an mpirun) started."""
+    """Returns the process ids of the finch ranks that `process` (an mpirun) started."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -161,7 +163,7 @@ def ranks_of(process):
 
 
 def listens(pid):
-    """Whether the process has a handler for USR2; before main() it cannot have one."""
+    """True if the process has a handler for USR2. A process cannot have this handler before main()."""
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
@@ -171,13 +173,13 @@ def listens(pid):
 
 
 def has_handled(pid, number):
-    """Whether no signal `number` waits for the process any more, and its handler is done (it blocks the signal meanwhile)."""
+    """True if signal `number` is not pending and its handler does not run (a running handler blocks the signal)."""
     status = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
     waiting = [int(line.split()[1], 16) for line in status if line.startswith(("SigPnd", "ShdPnd", "SigBlk"))]
     return not any(signals >> (number - 1) & 1 for signals in waiting)
 
 
-HANG_SECONDS = 900  # what takes this long hangs; a busy machine may take any shorter time
+HANG_SECONDS = 900  # a longer wait counts as a hang; shorter waits are normal on a busy machine
 
 
 def wait_for(condition, text):
@@ -197,14 +199,14 @@ def stop_in_training(folder, run, *arguments):
 
 
 def write_hdf5(path, parts):
-    """`parts`: {name: values}."""
+    """Writes an HDF5 file with one data set for each entry of `parts`, {name: values}."""
     with h5py.File(path, "w") as file:
         for name, values in parts.items():
             file[name] = values
 
 
 def set_of(group, images, answers):
-    """A data set of kind hdf5, for write_hdf5()."""
+    """Returns the images and labels of one group (training, validation or test) as `parts` of write_hdf5()."""
     return {f"{group}/images": images, f"{group}/labels": answers}
 
 

@@ -1,5 +1,6 @@
-"""tools/images_to_hdf5.py: each mode of an image is stored as Pillow's own pixels say, or refused by the file's name; what is skipped is counted.
-Then the names of classes: from the folders through a training, models/best.h5, `finch test`, its table and the report."""
+"""Checks tools/images_to_hdf5.py: it stores images of each mode with the pixels that Pillow reads, or refuses an image
+and names its file. The tool also counts skipped files. Then the test follows the names of classes from the folders
+through a training to models/best.h5, `finch test` and its table, and the report."""
 import base64
 import csv
 import itertools
@@ -28,7 +29,7 @@ training: {epochs: 3, batch_size: 8, learning_rate: $lr}
 workers: {ranks: 1, threads: 1}
 search: {propagator: random, budget: {evaluations: 1}, space: {lr: {real: [0.01, 0.1]}}}
 """
-AVIF_OF_10_BITS = (  # 6 x 8 pixels
+AVIF_OF_10_BITS = (  # an AVIF file of 6 x 8 pixels
     "AAAAIGZ0eXBhdmlmAAAAAGF2aWZtaWYxbWlhZk1BMUEAAADrbWV0YQAAAAAAAAAhaGRscgAAAAAAAAAAcGljdAAAAAAAAAAAAAAAAAAAAAAOcGl0bQAAAAAA"
     "AQAAAB5pbG9jAAAAAEQAAAEAAQAAAAEAAAETAAAAHgAAAChpaW5mAAAAAAABAAAAGmluZmUCAAAAAAEAAGF2MDFDb2xvcgAAAABqaXBycAAAAEtpcGNvAAAA"
     "FGlzcGUAAAAAAAAACAAAAAYAAAAQcGl4aQAAAAADCgoKAAAADGF2MUOBIEAAAAAAE2NvbHJuY2x4AAIAAgAGgAAAABdpcG1hAAAAAAAAAAEAAQQBAoMEAAAA"
@@ -37,7 +38,8 @@ ODD = ['a,"quoted"', "<b>bold<!--<script>", "größe 猫", "two\nlines\x1b[31m"]
 
 
 def write_tiff(path, pixels, tags):
-    """One uncompressed strip of `pixels`, (height, width, channels), and `tags`, of 16 bits, beside those that it needs."""
+    """Writes `pixels` (height, width, channels) as one uncompressed strip. Adds `tags` (16-bit values) to the required
+    tags."""
     height, width, channels = pixels.shape
     data, longer, entries = pixels.tobytes(), b"", b""
     tags = {256: (width,), 257: (height,), 258: (8 * pixels.itemsize,) * channels, 259: (1,), 262: (2 if channels > 2 else 1,), 273: (8,),
@@ -55,7 +57,7 @@ class Images:
         self.folder, self.path, self.number = folder, folder.path / "images0", 0
 
     def begin(self, *classes):
-        """A new folder of images, with a good image in each class."""
+        """Makes a new folder of images, with one good image in each class."""
         self.number += 1
         self.path = self.folder.path / f"images{self.number}"
         for name in classes or ("a", "b"):
@@ -64,7 +66,8 @@ class Images:
         return self.path
 
     def convert(self, *words, file="made/data.h5", refused=None):
-        """What the tool prints. `refused`: what its last line says of a file."""
+        """Runs the tool and returns its output. `refused`: the tool must fail, and its last line must match this
+        pattern."""
         done = subprocess.run([sys.executable, SOURCE / "tools/images_to_hdf5.py", self.path, file, *words], cwd=self.folder.path, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         check("Traceback" not in done.stdout, done.stdout)
@@ -144,7 +147,8 @@ def modes(images):
 
 
 def changed_numbers(images):
-    """What Pillow would scale, cut off or leave out is refused; numbers of 32 bits without a sign are stored as such."""
+    """Checks that the tool refuses a file if Pillow would scale or clip its numbers or drop channels. It stores 32-bit
+    integers, signed or unsigned, exactly."""
     def refused(text, name, *words, write):
         write(images.begin() / f"a/{name}")
         (images.path / "a/good.png").unlink()
@@ -267,7 +271,7 @@ def names(folder, images):
 
 
 def labels(folder):
-    """Labels that start at 1, and one that occurs among the tested images alone."""
+    """Checks the warnings about labels that start at 1, and about a label that no training image has."""
     def write(shift, more):
         with h5py.File(folder.path / "made/data.h5", "w") as file:
             for group, count in (("training", 52), ("validation", 26), ("test", 26)):

@@ -1,6 +1,7 @@
-"""Many starts, each interrupted by USR2 at a random moment from the launch on: every one ends with 0 or 75,
-and every individual of a completed run has the bits that finch replay gives it without a break. A USR2 that comes before a rank's handler stands (its libraries are still
-being loaded) kills that rank, as POSIX has it: 140, which evolve.sbatch takes for a start to repeat. FINCH_TEST_STARTS=500 FINCH_TEST_BUSY=2 for a long one by hand."""
+"""Sends USR2 to many starts, each at a random moment after the launch: every start ends with exit code 0 or 75. An
+uninterrupted `finch replay` of each individual of a completed run gives the same bits. USR2 kills a rank that has not
+installed its handler yet (the loader still runs), as POSIX defines. This start ends with exit code 140, and
+evolve.sbatch repeats it. For a long manual test set FINCH_TEST_STARTS=500 FINCH_TEST_BUSY=2."""
 import os
 import random
 import signal
@@ -11,7 +12,7 @@ import time
 from harness import TINY, Folder, check, curves, end, listens, passed, ranks_of, wait_for
 
 STARTS = int(os.environ.get("FINCH_TEST_STARTS", "8"))
-BUSY = int(os.environ.get("FINCH_TEST_BUSY", "0"))  # loops beside it; among all tests the machine is busy anyway
+BUSY = int(os.environ.get("FINCH_TEST_BUSY", "0"))  # number of busy loops during the test
 SEED = int(os.environ.get("FINCH_TEST_SEED", str(random.randrange(10**6))))
 dice = random.Random(SEED)
 BASE = (TINY.replace("samples: 600", "samples: 2000").replace("evaluations: 12", "evaluations: 2").replace("size: 12", "size: 20")
@@ -21,8 +22,10 @@ CONFIGS = {"convolutions": BASE, "linear": BASE[:BASE.index("model:")] + LINEAR 
 
 
 def interrupt(process, data_before, whole, without_data):
-    """USR2 to every rank at a random moment of a run, which takes `whole` seconds, `without_data` of them before the data are there: counted from the first
-    rank's start, or (two times of three) from the data, of which the output told `data_before` times before. Returns whether all ranks were ready for it."""
+    """Sends USR2 to every rank at a random moment of a run. `whole`: seconds that the run takes. `without_data`:
+    seconds until its data are loaded. The random time counts from the start of the first rank, or (with probability
+    2/3) from the moment when the data are loaded. `data_before`: data_told() before this start. Returns True if all
+    ranks had installed their handlers."""
     late = dice.random() < 2 / 3
     seconds = whole - without_data if late else whole
     wait_for(lambda: (data_told() > data_before if late else ranks_of(process)) or process.poll() is not None, "a start")
@@ -42,10 +45,11 @@ def data_told():
 
 
 def check_bits(run, name, ranks):
-    """Every curve of the run against that of the same individual trained in one piece, which is done once for each that comes up."""
+    """Compares each curve of the run with an uninterrupted replay of the same individual. Remembers equal curves, so
+    that each individual is replayed once."""
     for number, curve in curves(run).items():
         if unbroken.get((name, ranks, number)) != curve:
-            folder.run(ranks, "replay", run, number)  # another exit code than 0 where a bit differs
+            folder.run(ranks, "replay", run, number)  # the exit code is not 0 if a bit differs
             unbroken[name, ranks, number] = curve
 
 
@@ -59,7 +63,7 @@ try:
             name, ranks = list(CONFIGS)[start % 2], 1 + start // 2 % 2
             run = folder.path / f"runs/{name}-{ranks}"
             command = [ranks, "evolve", f"{name}.yaml", "--set", f"workers.ranks={ranks}", "--set", "workers.threads=1", "--run"]
-            if (name, ranks) not in seconds:  # of a whole run here and now
+            if (name, ranks) not in seconds:  # measures an uninterrupted run on this machine
                 began, data_before = time.monotonic(), data_told() if start else 0
                 process = folder.start(*command, f"runs/whole-{name}-{ranks}")
                 wait_for(lambda: data_told() > data_before or process.poll() is not None, "the data")

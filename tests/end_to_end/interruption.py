@@ -1,4 +1,5 @@
-"""USR2 in the middle of an epoch: saved, resumed, and the same bits as without; TERM; a second job on the same run."""
+"""Checks USR2 in mid-epoch: the training is saved and resumed with the same bits as without a stop. Also checks a stop
+by TERM, and a second job on the same run."""
 import csv
 import os
 import pathlib
@@ -13,13 +14,13 @@ LONG = (TINY.replace("samples: 600", "samples: 8000").replace("evaluations: 12",
 
 
 def training_begun(run):
-    """Whether the one individual is on its way: the leader's journal holds its start."""
+    """True if the journal of the leader holds the start of the only individual."""
     journal = run / "state/worker-00000.journal"
     return journal.exists() and journal.stat().st_size > 0
 
 
 def interrupted_to_the_end(folder, run, *settings):
-    """USR2 again and again, after longer and longer, until the run is complete. Returns how many starts that took."""
+    """Starts the run and stops it by USR2, each time later, until the run is complete. Returns the number of starts."""
     for starts in range(1, 60):
         process = folder.start(2, "evolve", "tiny.yaml", "--run", run, *settings)
         wait_for(lambda: training_begun(folder.path / run) or process.poll() is not None, "the training")
@@ -35,7 +36,7 @@ def interrupted_to_the_end(folder, run, *settings):
 
 with Folder() as folder:
     folder.write("tiny.yaml", LONG)
-    for epochs in (5, 40, 320):  # a fast machine ends a short training before it can be stopped twice
+    for epochs in (5, 40, 320):  # uses more epochs if a training ends before two stops
         name, settings = f"runs/broken-{epochs}", ("--set", f"training.epochs={epochs}")
         starts = interrupted_to_the_end(folder, name, *settings)
         if starts > 2:
@@ -67,7 +68,7 @@ with Folder() as folder:
         maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
         check(pathlib.Path("/dev/nvidiactl").exists() or "libcublasLt" not in maps, "a training on CPUs loaded cuBLASLt: 150 MB")
         os.kill(pid, signal.SIGTERM)
-    end(process)  # within 10 s by its own alarm
+    end(process)  # its alarm ends it within 10 s of TERM
     check(len(individuals(folder.path / "runs/term")) == 1, "TERM lost the individual")
     check((folder.path / "runs/term/lock").stat().st_size == 0, "TERM left the lock: another host would wait for a minute of silence")
     folder.run(2, "evolve", "tiny.yaml", "--run", "runs/term", *settings)
@@ -87,12 +88,12 @@ with Folder() as folder:
 
 
 def slow_snapshot_before_the_end():
-    """The job's time ends: the program stops by itself, early enough for a snapshot that takes 6 s."""
+    """Checks that the program stops early enough before FINCH_DEADLINE to write a snapshot that takes 6 s."""
     with Folder() as folder:
         folder.write("tiny.yaml", LONG)
         run = folder.path / "runs/slow"
         os.environ["FINCH_TEST_SNAPSHOT_DELAY"] = "0:6"
-        for seconds in (40, 80, 160):  # a busy machine may not have begun to train when it has to stop
+        for seconds in (40, 80, 160):  # gives more time if no training began before the stop
             os.environ["FINCH_DEADLINE"] = str(int(time.time()) + seconds)
             process = folder.start(2, "evolve", "tiny.yaml", "--run", "runs/slow", "--set", "training.epochs=100000",
                                    "--set", "checkpoint.training_seconds=100000")

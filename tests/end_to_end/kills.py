@@ -1,5 +1,6 @@
-"""kill -9 of a random rank, of mpirun, or of the whole job, at random times over one run of changing layouts: nothing recorded is lost, repeated
-or changed, and no process is left behind. FINCH_TEST_KILLS=500 for a long one by hand."""
+"""Kills (SIGKILL) a random rank, mpirun or the whole job, at random times of one run. The layout changes between
+starts. No recorded result is lost, repeated or changed, and no process remains. For a long manual test set
+FINCH_TEST_KILLS=500."""
 import os
 import pathlib
 import random
@@ -10,7 +11,7 @@ import time
 from harness import IS_NIGHT, TINY, Folder, check, end, environment, individuals, outcome_words, passed, ranks_of, wait_for
 
 KILLS = int(os.environ.get("FINCH_TEST_KILLS", "12" if IS_NIGHT else "3"))
-FIRST_BUDGET, MORE = 30, 10   # evaluations; a fast machine that is done before the last kill gets more
+FIRST_BUDGET, MORE = 30, 10   # evaluations; MORE is added to the budget if the run completes before the last kill
 CONFIG = (TINY.replace("evaluations: 12", f"evaluations: {FIRST_BUDGET}").replace("samples: 600", "samples: 3000")
           .replace("epochs: 3", "epochs: 45"))
 SEED = int(os.environ.get("FINCH_TEST_SEED", "20"))
@@ -18,7 +19,7 @@ dice = random.Random(SEED)
 
 
 def alive(pid):
-    """Whether the process runs: one that is gone but not waited for by its parent does not."""
+    """True if the process exists and is not a zombie."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
@@ -26,7 +27,7 @@ def alive(pid):
 
 
 def kill_some(process, ranks):
-    """Kills one rank (two times of four), mpirun alone or everything, and waits until all are gone."""
+    """Kills one rank (probability 1/2), only mpirun, or all processes, and waits until all ranks have ended."""
     kind = dice.choice(("rank", "rank", "mpirun", "job"))
     for pid in {"rank": [dice.choice(ranks)], "mpirun": [process.pid], "job": [process.pid, *ranks]}[kind]:
         try:
@@ -39,7 +40,7 @@ def kill_some(process, ranks):
 
 
 def shown(run):
-    """What the archive and the journals know, through `finch show --csv`: a row for each individual."""
+    """Returns a row for each individual in the archive and the journals, from `finch show --csv`."""
     out = subprocess.run(folder.command(0, "show", str(run), "--csv"), cwd=folder.path, env=environment(), text=True,
                          stdout=subprocess.PIPE, check=True).stdout.splitlines()
     header = out[0].split(",")
@@ -54,14 +55,14 @@ def finished(run):
 
 
 def unfinished_trainings(run, since=0):
-    """Those whose result is not known yet, with a snapshot written since then."""
+    """Returns the ids of individuals without a known result that have a snapshot newer than `since` (ns)."""
     found = set()
     for path in (run / "state").glob("training-*.h5"):
         try:
             if path.stat().st_mtime_ns > since:
                 found.add(path.stem[len("training-"):])
         except OSError:
-            pass  # it has ended meanwhile
+            pass  # the training has ended and deleted its snapshot
     return found - known.keys()
 
 
@@ -72,11 +73,11 @@ with Folder() as folder:
     kills, kinds = 0, {}
     budget = FIRST_BUDGET
     layouts = [(4, []), (2, ["--set", "workers.islands=1"]), (3, ["--set", "workers.ranks=1", "--set", "workers.islands=3"])]
-    while kills < KILLS or not unfinished_trainings(run):  # the last start has one to go on with
+    while kills < KILLS or not unfinished_trainings(run):  # the last start must have a training to resume
         ranks, settings = layouts[kills % 3] if kills % 5 == 4 else layouts[0]
         since = time.time_ns()
         process = folder.start(ranks, "evolve", "tiny.yaml", *settings, "--set", f"search.budget.evaluations={budget}")
-        if kills % 2 == 0:  # these let the run get on, however slow the machine is; the others hit anything
+        if kills % 2 == 0:  # waits for a new snapshot; the other kills come at any moment of a start
             wait_for(lambda: unfinished_trainings(run, since) or process.poll() is not None, "a snapshot")
         time.sleep(dice.uniform(0.3, 2.5))
         wait_for(lambda: ranks_of(process) or process.poll() is not None, "a rank")
@@ -100,7 +101,7 @@ with Folder() as folder:
         for key, value in known.items():
             check(now.get(key) == value, f"kill {kills}: {key} was {value}, is {now.get(key)}")
         known = now
-    budget = min(budget, len(shown(run)) + 4)  # enough to see whether it is exact
+    budget = min(budget, len(shown(run)) + 4)  # a few more evaluations show if the budget is exact
     last = folder.run(4, "evolve", "tiny.yaml", "--set", f"search.budget.evaluations={budget}", "--set", "log.ranks=workers")
     rows = individuals(run)
     words = outcome_words(run)

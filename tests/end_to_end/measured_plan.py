@@ -1,5 +1,6 @@
-"""finch plan --measure: every figure that it should print is there and fits the others, its sbatch line is for the layout that it found
-best, and data that are not here are planned for by data.expect. How near the forecasts are is for tools/bench/plan.py."""
+"""Checks `finch plan --measure`: it prints all figures, and they are consistent. The printed sbatch line is for the
+fastest layout. If the data are missing, the plan uses data.expect. tools/bench/plan.py measures the accuracy of the
+forecasts."""
 import re
 
 from harness import SOURCE, TINY, Folder, check, passed
@@ -8,7 +9,7 @@ CONFIG = TINY.replace("islands: 2", "islands: 1")
 FOLDER = "kind: idx, path: data/digits"
 EXPECT = "expect: {shape: [12, 12, 1], classes: 10, samples: 600}"
 MEASURE = ("--measure", "--measure-seconds", "1")
-LONGER = (10, 100, 1000)  # seconds, where a busy machine came to too few genomes
+LONGER = (10, 100, 1000)  # seconds to measure if a busy machine trained too few genomes
 
 
 def number(text):
@@ -16,13 +17,13 @@ def number(text):
 
 
 def individuals(output):
-    """Times of an individual, by ranks: genomes, five times, efficiency."""
+    """Reads the table of training times: {ranks: (genomes, five times, efficiency)}."""
     rows = re.findall(r"^ +(\d+) +(\d+) +(\d+)((?: +[\d.e+-]+){5})  ([\d.]*)", output, re.MULTILINE)
     return {int(ranks): (int(genomes), list(map(number, times.split())), number(share or "nan")) for ranks, _, genomes, times, share in rows}
 
 
 def layouts(output):
-    """By ranks: workers, (time, low, high), node-hours, evaluations, starts."""
+    """Reads the forecasts: {ranks: (workers, (time, low, high), node-hours, evaluations, starts)}."""
     rows = re.findall(r"^ +(\d+) +(\d+) +([\d.e+-]+) \(([\d.e+-]+) to ([\d.e+-]+)\) +([\d.e+-]+) +([\d.e+]+)(?: \([^)]*\))? +(\w+)$", output, re.MULTILINE)
     return {int(row[0]): (int(row[1]), tuple(map(number, row[2:5])), number(row[5]), number(row[6]), row[7]) for row in rows}
 
@@ -47,7 +48,7 @@ def figures(folder):
     for _, (middle, low, high), node_hours, evaluations, starts in found.values():
         check(low <= middle <= high and evaluations == 12, f"{found}")
         hours = middle / {"hours": 1, "minutes": 60, "seconds": 3600}[unit]
-        # A start has five minutes, and stops three before its limit; on a busy machine one may be too few.
+        # A start has a limit of 5 minutes and stops 3 minutes before it. A slow machine may need several starts.
         check(starts == "1" or 3600 * hours > 30, f"{starts} starts for {3600 * hours} s")
         check(abs(node_hours - 2 * hours) < 0.02 * node_hours, f"{node_hours} node-hours, {hours} hours on 2 nodes")
     submit = re.search(r"sbatch --nodes=2 --ntasks-per-node=2 --cpus-per-task=(\d+) --mem-per-cpu=(\d+)M --time=\d+:\d\d:00 jobs/evolve.sbatch "
@@ -121,7 +122,7 @@ def expected(folder):
         planned = folder.run(0, "plan", "other.yaml", *four, expect=2)
         check(f"data.expect.{key}: is " in planned and "but data/digits has" in planned, planned)
         check(f"data.expect.{key}: is " in folder.run(4, "evolve", "other.yaml", expect=2), "evolve takes them")
-    folder.run(4, "evolve", "expected.yaml", "--set", "search.budget.evaluations=2", "--set", "data.expect=none")  # the same run
+    folder.run(4, "evolve", "expected.yaml", "--set", "search.budget.evaluations=2", "--set", "data.expect=none")  # continues the same run
 
 
 def main():

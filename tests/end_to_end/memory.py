@@ -1,11 +1,11 @@
-"""A network that memory cannot take ends as out_of_memory, by the program's own decision, and the search is completed."""
+"""Checks networks that exceed the memory: Finch itself records them as out_of_memory, and the search is completed."""
 import os
 import pathlib
 import subprocess
 
 from harness import FINCH, Folder, check, environment, individuals, outcome_words, passed
 
-LARGE = 400000  # units: 1.3 GB of weights, many times that in training
+LARGE = 400000  # units: 1.3 GB of weights, several times as much memory in training
 LIMIT = 700 << 20
 CONFIG = f"""
 name: big
@@ -43,11 +43,11 @@ def check_outcomes(folder, name, expected):
 
 
 def is_large(row):
-    return int(row["units"]) == 3  # the fourth choice
+    return int(row["units"]) == 3  # the index of the fourth choice
 
 
 def make_group():
-    """A control group with the limit, version 1 or 2; nothing where this user or machine does not let us."""
+    """Makes a control group (version 1 or 2) with the memory limit. Returns None if that is not permitted here."""
     name = f"finch-test-{os.getpid()}"
     for group, limit in ((pathlib.Path("/sys/fs/cgroup/memory") / name, "memory.limit_in_bytes"),
                          (pathlib.Path("/sys/fs/cgroup") / name, "memory.max")):

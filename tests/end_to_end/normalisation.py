@@ -1,5 +1,6 @@
-"""data.normalize: auto. Mean and deviation of the pixels that train, as numpy finds them, are what networks see on one and two ranks, after a stop,
-in PyTorch by models/best.h5 alone, and on other data that finch test is given."""
+"""Checks `data.normalize: auto`: mean and deviation of the training pixels must agree with numpy. Networks must get the
+same normalised pixels on one and two ranks, after a stop, in PyTorch (only from models/best.h5), and in `finch test` of
+other data."""
 import importlib.util
 
 import h5py
@@ -20,7 +21,8 @@ LONG = ("--set", "training.epochs=400", "--set", "search.budget.evaluations=1")
 
 
 def images_of(labels, generator, brightness):
-    """Three channels: noise whose brightness in the middle tells the class, the same of another scale, and one that never varies."""
+    """Makes images of three channels. Channel 0 is noise, brighter in the middle for class 1. Channel 1 is the same
+    kind of noise divided by 3. Channel 2 is constant."""
     images = generator.normal(brightness, 20, (len(labels), 8, 8, 3))
     images[:, 3:5, 3:5, :] += 60 * labels[:, None, None, None]
     images[..., 1] /= 3
@@ -29,7 +31,7 @@ def images_of(labels, generator, brightness):
 
 
 def snippet(path, images):
-    """The README's, for this network."""
+    """Computes the scores with the README's PyTorch code, adapted to this network."""
     import torch
     from torch import nn
     with h5py.File(path) as file:
@@ -45,7 +47,7 @@ with Folder() as folder:
     labels = generator.integers(0, 2, 600)
     images = images_of(labels, generator, 90)
     other_labels = generator.integers(0, 2, 80)
-    others = images_of(other_labels, generator, 50)  # a mean of their own
+    others = images_of(other_labels, generator, 50)  # another mean brightness
     write_hdf5(folder.path / "own.h5", {"training/images": images, "training/labels": labels})
     write_hdf5(folder.path / "other.h5", {"test/images": others, "test/labels": other_labels})
     folder.write("own.yaml", CONFIG)
@@ -61,7 +63,7 @@ with Folder() as folder:
     numbers = mean, deviation
     left = np.setdiff1d(np.arange(600), validation)
     check(len(left) == 450, "others validate")
-    # 400 of these train; which, the seed says: those alone can have these moments.
+    # The seed selects 400 of these 450 images for training, so their moments are near the moments of all 450.
     near = [images[left].astype(float) / 255, images.astype(float) / 255]
     check(np.allclose(mean, near[0].mean((0, 1, 2)), rtol=0.01), f"means of {mean}")
     check(abs(deviation[0] - near[0][..., 0].std()) < 0.01 and deviation[2] == 1, f"deviations of {deviation}")

@@ -1,4 +1,5 @@
-"""Two objectives, the loss and the number of parameters: what finch show prints is the front that brute force finds."""
+"""Searches with two objectives, loss and number of parameters: `finch show` must print the front that brute force
+finds."""
 import csv
 import io
 
@@ -15,14 +16,15 @@ def table(folder, run):
 
 
 def parameters_of(row):
-    """Of a 3x3 convolution with as many filters, `layers` times, on one channel of 12 x 12, padded; pooling to 6 x 6; a linear layer to 10 classes."""
+    """Returns the number of parameters: `layers` padded 3x3 convolutions with `channels` filters each, on one channel
+    of 12 x 12, then pooling to 6 x 6 and a linear layer to 10 classes."""
     channels, layers = int(row["channels"]), int(row["layers"])
     weights = 9 * channels + channels + (layers - 1) * (9 * channels * channels + channels)
     return weights + 10 * (6 * 6 * channels + 1)
 
 
 def front_of(rows):
-    """By the definition: whom no other equals or beats in both, and beats in one."""
+    """Returns the ids of the front: no other individual is at least as good in both objectives and better in one."""
     points = [(float(row["loss"]), int(row["parameters"]), row["id"]) for row in rows if row["outcome"] == "evaluated"]
     return {mine[2] for mine in points
             if not any(other[0] <= mine[0] and other[1] <= mine[1] and other[:2] != mine[:2] for other in points)}

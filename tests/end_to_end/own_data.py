@@ -1,5 +1,6 @@
-"""Data of a user's own: HDF5 images of floats with targets of numbers or labels, a validation set apart, no test set. Networks learn
-from them on one and two ranks, go on after USR2, and what does not fit is refused by name."""
+"""Checks data of a user: HDF5 files of float images with numeric targets or labels, a separate validation set, and no
+test set. Networks train on these data with two ranks and resume after USR2. Finch refuses data that do not fit, and
+names the key or file."""
 import subprocess
 import sys
 
@@ -21,7 +22,8 @@ checkpoint: {archive_seconds: 0.2, training_seconds: 0.2}
 
 
 def samples(count, generator):
-    """Blobs of any place and height over noise: (count, 10, 10) floats; targets: row, column and height."""
+    """Returns images (count, 10, 10) of float32 with one blob each over noise, and targets (count, 3): row, column,
+    height."""
     row, column, height = generator.uniform(2, 8, count), generator.uniform(2, 8, count), generator.uniform(2, 9, count)
     rows, columns = np.mgrid[:10, :10]
     distance = (rows - row[:, None, None]) ** 2 + (columns - column[:, None, None]) ** 2
@@ -74,7 +76,7 @@ with Folder() as folder:
     stopped_and_resumed(folder, "runs/stopped")
     folder.run(2, "evolve", "own.yaml", "--run", "runs/whole", "--set", "training.epochs=300")
     stopped, whole = (curves(folder.path / f"runs/{name}") for name in ("stopped", "whole"))
-    both = sorted(stopped.keys() & whole.keys())  # those of the first start
+    both = sorted(stopped.keys() & whole.keys())  # individuals of later starts have other ids in the two runs
     check(both and all(str(stopped[one]) == str(whole[one]) for one in both), "a regression that was stopped ends otherwise")
     passed("regressions stop in mid-epoch and go on to the same bits")
 

@@ -1,4 +1,5 @@
-"""finch plan refuses what finch evolve refuses, and says what the data are, how large networks get and what memory to ask for."""
+"""Checks `finch plan`: it refuses the same configurations as `finch evolve`, and prints a description of the data, the
+sizes of the networks, and the memory to request."""
 import re
 
 from harness import TINY, Folder, check, passed
@@ -47,7 +48,8 @@ with Folder() as folder:
     data = "600 images of 12 x 12 x 1 in 10 classes: 397 train, 203 validate; 100 more test the best model"
     check(data in output, f"plan does not say what the data are\n{output}")
     check(output.count("  cpu\n") == 4, f"four ranks without GPUs do not compute on the CPU\n{output}")
-    # layers 1 to 3: 3x3 convolutions 1 → 4 → 4 → 4 with padding same, pooled to 6 x 6, then 144 → 10
+    # The network has 1 to 3 layers of 3x3 convolutions (channels 1 → 4 → 4 → 4, padding same). Pooling gives 6 x 6, and
+    # the linear layer is 144 → 10.
     first, more, last = 4 * 9 + 4, 4 * 4 * 9 + 4, 10 * 144 + 10
     check(f"networks: {first + last} to {first + 2 * more + last} parameters" in output, f"parameters\n{output}")
     node, of_cpu, asked = map(int, re.search(r"at most (\d+) MiB on a node of 4 ranks: --mem-per-cpu=(\d+)M with --cpus-per-task=1, or, .* --mem=(\d+)M",
@@ -56,7 +58,7 @@ with Folder() as folder:
     two, eight = memory(folder, "tiny.yaml", 2), memory(folder, "tiny.yaml", 8)
     check(abs((eight - node) - 2 * (node - two)) <= 3, f"every rank more does not take alike: {two}, {node}, {eight} for 2, 4, 8")
     folder.write("few.yaml", TINY.replace("size: 12", "size: 28"))
-    folder.write("many.yaml", TINY.replace("samples: 600, size: 12", "samples: 30000, size: 28"))  # and 5000 more to test: 26.3 MiB
+    folder.write("many.yaml", TINY.replace("samples: 600, size: 12", "samples: 30000, size: 28"))  # 26.3 MiB with 5000 test images
     once = memory(folder, "many.yaml", 8) - memory(folder, "few.yaml", 8)
     check(25 <= once <= 27, f"the ranks of a node do not share one data set of 26.3 MiB: {once}")
     check(data in folder.run(4, "evolve", "tiny.yaml", "--set", "search.budget.evaluations=2"), "evolve does not say what the data are")

@@ -1,12 +1,13 @@
-"""An individual that takes its process down is found, tried alone once more and given up; nobody else is charged, and the run
-completes. Preemptions charge nobody."""
+"""Checks an individual that kills its process: Finch identifies it, trains it once more alone, and then gives it up. No
+other individual is charged with a death, and the run completes. A preemption charges no individual."""
 import os
 import signal
 import time
 
 import h5py
 
-# The note of a rank that is ended stands before a loaded machine's mpirun kills it: a second is its default, Slurm's 30.
+# The seconds between TERM and KILL of mpirun: on a loaded machine its default of 1 s is too short for a rank to write
+# its note. Slurm's default is 30 s.
 os.environ["OMPI_MCA_odls_base_sigkill_timeout"] = "2"
 
 from harness import TINY, Folder, check, end, end_of_short_form, individuals, outcome_words, passed, ranks_of, wait_for
@@ -39,7 +40,7 @@ def outcomes(folder):
 
 
 def complete(folder, ranks, most, **variables):
-    """Starts the run until it is complete. Returns how many starts that took."""
+    """Starts the run up to `most` times until it is complete. Returns the number of starts."""
     for number in range(1, most + 1):
         code = end(start(folder, ranks, **variables))
         if code == 0:
@@ -48,7 +49,7 @@ def complete(folder, ranks, most, **variables):
 
 
 def begun(folder, count, since):
-    """Whether so many leaders have recorded an individual as started since then."""
+    """True if `count` leaders have written to their journals (the start of an individual) after `since` (ns)."""
     found = [journal.stat() for journal in (folder.path / "run/state").glob("*.journal")]
     return sum(about.st_size > 0 and about.st_mtime_ns > since for about in found) >= count
 

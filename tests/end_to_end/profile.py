@@ -1,6 +1,7 @@
-"""finch train --profile: the table, profile.json, and that nothing else changes; and tools/bench/scaling.py, which is made of it.
+"""Checks `finch train --profile`: the table, profile.json, and unchanged results. Also checks tools/bench/scaling.py,
+which uses this option.
 
-    profile.py FINCH [cuda]      cuda: on two devices, whose steps are graphs on one rank; the stand-ins serve
+    profile.py FINCH [cuda]      cuda: on two devices, also simulated ones; one rank runs its steps as CUDA graphs
 """
 import json
 import os
@@ -71,7 +72,7 @@ with Folder() as folder:
         at = lines.index(title)
         check(lines[at + 1].split() == ["ranks", "batch/rank", "samples/s", "speed-up", "efficiency", "all-reduce", "wait"], scaled.stdout)
         one, two = ([float(number) for number in re.findall(r"-?\d+\.?\d*", line)] for line in lines[at + 2:at + 4])
-        # ranks, batch per rank; median, least and most of samples/s, speed-up and efficiency; shares
+        # Columns: ranks, batch per rank; median, minimum and maximum of samples/s, speed-up and efficiency; time shares
         check(one[:2] == [1, 20] and one[5:11] == [1] * 6, scaled.stdout)
         check(two[:2] == [2, 10 if "strong" in title else 20] and all(number > 0 for number in two[2:11]), scaled.stdout)
         check(all(0 <= share <= 100 for share in one[11:13] + two[11:13]), scaled.stdout)

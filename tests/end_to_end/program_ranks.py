@@ -1,5 +1,5 @@
-"""Programs on several ranks: what protects a search works while other ranks wait, the environment is one of torchrun's, what waits or
-reports too late is explained once."""
+"""Checks programs on several ranks. If one rank fails while the others wait, the individual gets the right outcome and
+explanation. The environment has all variables of torchrun. Finch explains waiting ranks and late reports once."""
 import json
 import os
 import pathlib
@@ -34,7 +34,8 @@ def script(folder, text):
 
 
 def run(folder, ranks, *settings, keep=None, code=0, **variables):
-    """The output of a search whose processes have `variables`, and of Finch's own environment those that `keep` admits."""
+    """Runs a search and returns its output. Its environment is that of the test and `variables`, limited to the names
+    for which `keep` is true."""
     given = {name: value for name, value in {**environment(), **variables}.items() if keep is None or keep(name)}
     done = subprocess.run(folder.command(ranks, "evolve", "run.yaml", *settings), cwd=folder.path, env=given, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
@@ -43,7 +44,7 @@ def run(folder, ranks, *settings, keep=None, code=0, **variables):
 
 
 def results(folder):
-    """(outcome, problem) by the gene `case`."""
+    """Returns {case: (outcome, problem)}; `case` is the only gene."""
     path = folder.path / "runs/run"
     words = outcome_words(path)
     with h5py.File(path / "population.h5") as file:
@@ -54,7 +55,7 @@ def results(folder):
 WAITS = "signal.pause()"
 DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(1000)"
 TAKEN = "sys.exit(f'RuntimeError: [Errno 98] the port {os.environ[\"MASTER_PORT\"]} cannot be had' + 50 * '\\nframe')"
-# Of each case what rank 0 and what rank 1 do, the outcome, and how its explanation begins.
+# Each case has the action of rank 0, the action of rank 1, the outcome, and the beginning of the explanation.
 CASES = [
     (f"once({TAKEN!r})", f"once({WAITS!r})", "evaluated", ""),
     (f"once({DEAF!r})", f"once({TAKEN!r})", "evaluated", ""),

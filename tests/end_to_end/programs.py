@@ -1,4 +1,4 @@
-"""Any program as the objective: what it is given, what it may say, how it may end, stops, resumes and several ranks."""
+"""Checks programs as objectives: their input, reports and exits, stops and resumes, and several ranks."""
 import csv
 import json
 import os
@@ -22,7 +22,7 @@ SPACE = """
 
 
 def config(command, more="", budget=4, workers="{islands: 1}", search=""):
-    """A configuration whose objective is `command`, a list of words of a Python program or a text."""
+    """Returns a configuration with the objective `command`, a text or a list of words."""
     text = command if isinstance(command, str) else " ".join(command)
     return f"""
 name: run
@@ -55,7 +55,7 @@ def outcomes(run):
 
 
 def left_behind(marker):
-    """Processes whose environment holds `marker`."""
+    """Returns the ids of the processes that have `marker` in their environment."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         try:
@@ -219,7 +219,8 @@ ENDLESS = {
 
 
 def check_endings(folder, endings, seconds):
-    """A search of programs that end as `endings` say, each within `seconds`."""
+    """Runs a search of one program for each entry of `endings`, {code: problem}. `seconds`: the time limit of a
+    program."""
     marker = f"FINCH_TEST_LEFT={os.getpid()}"
     os.environ["LEFT_BEHIND"] = marker
     cases = "\n".join(f"    lambda: exec({text!r})," for text in endings)
@@ -232,7 +233,7 @@ endings[(json.loads(sys.stdin.readline())["genes"]["layers"] - 1) % len(endings)
 """)
     guesses = ", ".join(f"{{layers: {number + 1}}}" for number in range(len(endings)))
     folder.write("run.yaml", config(program, f"timeout_seconds: {seconds}\n    grace_seconds: 0.5", budget=len(endings), search=f"first: [{guesses}]"))
-    folder.run(1, "evolve", "run.yaml", expect=1)  # without one result
+    folder.run(1, "evolve", "run.yaml", expect=1)  # exit code 1: no evaluation has a result
     run = folder.path / "runs/run"
     found = problems(run)
     for expected in endings.values():

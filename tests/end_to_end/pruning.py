@@ -1,4 +1,5 @@
-"""Pruned trainings on 2 ranks: they end at rungs on both, rank behind complete ones, and a replay ends where they did."""
+"""Checks pruning on workers of 2 ranks: trainings end at rungs, complete trainings are ranked first, and a replay ends
+at the same epoch."""
 import math
 
 from harness import TINY, Folder, check, curves, individuals, outcome_words, passed

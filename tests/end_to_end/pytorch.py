@@ -1,5 +1,6 @@
-"""configs/command/pytorch_ddp.yaml on real MNIST: DistributedDataParallel on both ranks of each worker, stopped by USR2 in the middle, resumed with the
-budget exact; what had saved an epoch goes on there. Skipped where torch or MNIST is missing."""
+"""Runs configs/command/pytorch_ddp.yaml on real MNIST: DistributedDataParallel on both ranks of each worker. USR2 stops
+the run during the trainings. The resumed run uses the budget exactly, and saved trainings continue at their epoch. The
+test is skipped if torch or MNIST is missing."""
 import importlib.util
 import os
 import signal
@@ -26,7 +27,7 @@ with Folder() as folder:
     command = (4, "evolve", "run.yaml", "--run", "run", "--set", f"search.budget.evaluations={BUDGET}")
 
     def is_between_epochs():
-        """Whether an individual that is still in training has reported an epoch, but not its last."""
+        """True if a running training has reported an epoch, but not its last one."""
         return any(0 < path.read_text().count("finch ") < 3 for path in run.glob("evaluations/*/*.reports"))
 
     process = folder.start(*command)

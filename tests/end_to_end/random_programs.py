@@ -1,6 +1,7 @@
-"""Programs that report what they like and end as they like (losses nan, inf and none, exit codes, signals, silence, floods of output, pruned at
-each rung) under kill -9 of the whole run: nothing is lost or changed, the budget is exact, and each result has an explanation.
-FINCH_TEST_PROGRAMS=200 FINCH_TEST_KILLS=20 for a long one by hand."""
+"""Searches with programs of random behaviour, and kills the whole run (SIGKILL). The programs report losses nan, inf or
+none, end with exit codes or signals, stay silent, print very much, or are pruned at each rung. No result is lost or
+changed, the budget is exact, and each result has an explanation. For a long manual test set FINCH_TEST_PROGRAMS=200
+FINCH_TEST_KILLS=20."""
 import collections
 import csv
 import io
@@ -58,11 +59,11 @@ elif kind == "unreadable":
     print("finch loss=abc", flush=True)
 """
 TRAINS = {"evaluated", "pruned"}
-# What a program of each kind may become, if it has the time that it needs.
+# The possible outcomes of each kind of program, if it has enough time.
 KINDS = {"good": TRAINS, "bad": TRAINS, "flat_3": TRAINS, "flat_9": TRAINS, "nan_first": TRAINS, "nan_last": {"diverged", "pruned"}, "nan": {"diverged", "pruned"},
          "inf": {"diverged", "pruned"}, "minus_inf": {"diverged", "pruned"}, "huge": TRAINS, "exit": {"failed", "pruned"}, "SIGKILL": {"failed", "pruned"}, "SIGSEGV": {"failed", "pruned"},
          "SIGTERM": {"failed", "pruned"}, "silence": {"failed"}, "flood": {"evaluated"}, "bytes": {"evaluated"}, "unreadable": {"failed"}, "none": {"failed"}}
-TOO_LATE = ("did not end within", "died")  # on a busy machine; at one kill after another
+TOO_LATE = ("did not end within", "died")  # possible on a busy machine, or after several kills
 
 CONFIG = f"""
 name: random
@@ -81,7 +82,7 @@ checkpoint: {{archive_seconds: 0.2}}
 
 
 def shown(run):
-    """What archive and journals know, by id, as `finch show --csv` has it."""
+    """Returns {id: row} of the individuals in archive and journals, from `finch show --csv`."""
     out = subprocess.run(folder.command(0, "show", str(run), "--csv"), cwd=folder.path, env=environment(), text=True, errors="replace",
                          stdout=subprocess.PIPE, check=True).stdout
     rows = list(csv.DictReader(io.StringIO(out)))
@@ -99,7 +100,7 @@ def journaled(run):
 
 
 def explanation(row):
-    """Why the individual has its outcome, in one line."""
+    """Returns the reason of the individual's outcome in one line."""
     if row["problem"]:
         return row["problem"].splitlines()[0]
     if row["outcome"] == "pruned":
@@ -121,7 +122,7 @@ with Folder() as folder:
         time.sleep(dice.uniform(0, 3))
         if process.poll() is not None:
             check(process.returncode == 0, f"finch ended with {process.returncode}\n{folder.output()[-3000:]}")
-            break  # a fast machine
+            break  # the run was complete before this kill
         kill(process)
         end(process)
         kills += 1

@@ -1,5 +1,5 @@
-"""tools/report.py of real runs: every figure drawn by a real browser without a word in its console, and what the figures show is what
-population.h5 holds; several runs; what is no run."""
+"""Checks tools/report.py on real runs. A real browser draws every figure without a console message, and the figures
+agree with population.h5. Also checks reports of several runs, and the errors for folders without a run."""
 import html
 import json
 import re
@@ -28,7 +28,7 @@ def made(folder, *arguments, expect=0):
 
 
 def figures_of(page):
-    """{title of its section: a figure} as the page holds them."""
+    """Returns {title of the section: figure} of a page."""
     text = page.read_text()
     found = {}
     for part in re.split(r'<h2 id="[^"]*">', text)[1:]:
@@ -48,7 +48,7 @@ def check_drawn(page, least):
 
 
 def check_numbers(run, figures):
-    """What the figures say against the rows of the archive, read without the report's own code."""
+    """Compares the figures with the rows of the archive, which this test reads without the code of the report."""
     rows, words = list(individuals(run).values()), outcome_words(run)
     done = [row for row in rows if words[row["outcome"]] == "evaluated"]
     progress = figures["Progress"]["data"][0]
@@ -103,7 +103,7 @@ def axis_titles(figure):
 
 
 def words_for_things(folder):
-    """The measure on every axis, and the state in the word of `finch status`."""
+    """Checks that every axis and the text name the measure: a validation error is not called a loss."""
     run = folder.path / "runs" / "other"
     made(folder, run, "-o", "error.html")
     figures = figures_of(folder.path / "error.html")
@@ -121,7 +121,7 @@ def words_for_things(folder):
 
 
 def states(folder):
-    """The report's word is that of finch status: of a run that is complete, that runs, was stopped, was killed."""
+    """Checks that report and `finch status` name the same state if a run is complete, running, stopped or killed."""
     sys.path.insert(0, str(SOURCE / "tools"))
     from reporting.run import read_run
 
@@ -148,7 +148,7 @@ def states(folder):
 
 
 def changed(folder, run, name, change):
-    """A copy of `run` that ends in `name`, the individuals of its archive as `change` leaves them."""
+    """Copies the archive of `run` to a new run `name`, and lets `change` modify the rows of /individuals."""
     (folder.path / "runs" / name).mkdir()
     shutil.copy(folder.path / "runs" / run / "population.h5", folder.path / "runs" / name)
     with h5py.File(folder.path / "runs" / name / "population.h5", "r+") as file:
@@ -158,7 +158,8 @@ def changed(folder, run, name, change):
 
 
 def inactive_genes(folder):
-    """Genes whose conditions do not hold are left out, as in finch show; conditions are compared as they are written."""
+    """Checks that the report omits inactive genes, as `finch show` does. Conditions compare values as text (3.10, not
+    3.1)."""
     folder.write("when.yaml", """
 name: when
 search:
@@ -191,7 +192,8 @@ workers: {ranks: 1}
 
 
 def curves_of_failures(folder):
-    """The best learning curve is there however low the losses of failed individuals are, and those are drawn apart."""
+    """Checks that the best learning curve is drawn even if failed individuals have lower losses. Failed individuals are
+    drawn separately."""
     folder.write("crash.yaml", """
 name: crash
 search:
@@ -229,7 +231,8 @@ def id_text(number):
 
 
 def same_best(folder):
-    """The best is that of finch status: no repeat of a final choice, and of equal losses the first that was trained."""
+    """Checks that report and `finch status` agree on the best individual. Repeats of a final choice do not count. Of
+    equal losses, the smallest id that was trained (not reused) wins."""
     folder.write("noisy.yaml", "name: noisy\nsearch: {objective: {function: quartic}, budget: {evaluations: 60}, "
                                "final: {candidates: 4, repeats: 6}}\nworkers: {ranks: 1}\n")
     folder.run(2, "evolve", "noisy.yaml")
@@ -260,7 +263,7 @@ def same_best(folder):
 
 
 def failures_first(folder):
-    """A run of which nothing came: the reasons first, and no empty sections."""
+    """Checks the report of a run without results: it begins with the reasons, and has no empty sections."""
     def fail(rows, outcomes):
         rows["outcome"] = outcomes["failed"]
         rows["loss"] = np.nan
@@ -280,7 +283,7 @@ def failures_first(folder):
 
 
 def hostile_words(folder):
-    """Words of genes that would end a script or a page, and a program whose epochs have no seconds."""
+    """Checks choices with text that could end a script or the page, and epochs without recorded seconds."""
     folder.write("words.yaml", """
 name: words
 search:
@@ -311,7 +314,8 @@ def many_individuals(folder):
 
 
 def same_measures(folder):
-    """The report calls what is minimised as finch does: of networks, by loss and error, of a program, of a function."""
+    """Checks that report and finch use the same name for each measure: loss or error of networks, value of a program or
+    function."""
     from reporting.run import read_run
     titles = set()
     for name in ("front", "other", "words", "sphere"):

@@ -1,6 +1,6 @@
-"""Residual networks with batch normalisation, dropout and an average of their weights: searched on two ranks, interrupted, resumed, replayed to the
-same bits; their best.h5 is what the equivalent PyTorch module takes (strict=True), and predicts the same, where torch is
-installed."""
+"""Searches residual networks with batch normalisation, dropout and averaged weights on two ranks. The run is
+interrupted and resumed, and a replay gives the same bits. If torch is installed, the equivalent PyTorch module must
+load best.h5 (strict=True) and give the same predictions."""
 import os
 import signal
 
@@ -30,7 +30,7 @@ checkpoint: {archive_seconds: 0.2, training_seconds: 0.5}
 
 
 def network(channels):
-    """The same layers as an nn.Sequential."""
+    """Returns the same layers as an nn.Sequential."""
     import torch
 
     nn = torch.nn
@@ -66,7 +66,7 @@ def check_in_pytorch(best, images):
     far = np.abs(scores - best["test/scores"][()]).max()
     check(far < 1e-4, f"PyTorch's scores are up to {far} from the recorded ones")
     predictions = scores.argmax(1)
-    # A tie may go either way.
+    # Rounding may change the prediction of one image if two scores are nearly equal.
     apart = int((predictions != best["test/predictions"][()]).sum())
     check(apart <= 1, f"PyTorch predicts {apart} of {len(images)} test images differently")
     passed(f"PyTorch takes best.h5 (strict) and predicts {len(images) - apart} of {len(images)} test images alike")

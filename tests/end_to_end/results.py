@@ -1,4 +1,5 @@
-"""What a run says that it found: the best model after every kind of stop, tables that agree, trainings told apart."""
+"""Checks the reported results of a run: the best model after every kind of stop, consistent tables, and a separate run
+for each `finch train` with other genes."""
 import csv
 import io
 import os
@@ -11,7 +12,8 @@ import h5py
 from harness import FINCH, TINY, Folder, check, end, end_of_short_form, environment, individuals, outcome_words, passed, ranks_of, wait_for
 
 STOPPED = 75
-# Enough trainings to be in the middle of them, and no archive before the end: what is there then, the stop has written; nor a snapshot.
+# The run has so many trainings that the stop comes before its end. The run writes no periodic archive or snapshot: the
+# stop writes all that exists.
 LONG = (TINY.replace("evaluations: 12", "evaluations: 4000").replace("samples: 600", "samples: 3000").replace("epochs: 3,", "epochs: 20,")
         .replace("archive_seconds: 0.2, training_seconds: 0.5", "archive_seconds: 1000, training_seconds: 1000")
         .replace("ranks: 2, islands: 2", "ranks: 1, islands: 2"))
@@ -27,12 +29,12 @@ workers: {islands: 2}
 
 
 def finished(folder):
-    """How many lines of results world rank 0 has written, in all runs."""
+    """Returns the number of result lines in the output of all runs; world rank 0 writes them."""
     return folder.output().count(": evaluated, ") if (folder.path / "output").exists() else 0
 
 
 def best_of(run):
-    """The id of the best individual: the smallest loss, then the smallest id."""
+    """Returns the id of the best individual: the smallest loss, then the smallest id."""
     words = outcome_words(run)
     return min((row["loss"], row["id"]) for row in individuals(run).values() if words[row["outcome"]] == "evaluated")[1]
 
@@ -44,7 +46,8 @@ def published(run):
 
 
 def check_snapshots(folder, name):
-    """Every training that was broken off has been saved. Asks finch show: a worker's last result may be in its journal alone."""
+    """Checks that every interrupted training has a snapshot. Asks `finch show`, because the last result of a worker may
+    be only in its journal."""
     rows = list(csv.DictReader(io.StringIO(folder.run(0, "show", f"runs/{name}", "--csv"))))
     unfinished = [row["id"] for row in rows if row["outcome"] == "unfinished"]
     check(unfinished, f"{name}: no training was broken off")
@@ -53,10 +56,10 @@ def check_snapshots(folder, name):
 
 
 def stopped_at_once(folder, name, stop):
-    """Ends a run by `stop` in the middle of its trainings, and looks at what is left."""
+    """Ends a run by `stop` during its trainings. Checks the files of the run, then resumes it."""
     run = folder.path / "runs" / name
     before = finished(folder)
-    os.environ["FINCH_TEST_SNAPSHOT_DELAY"] = "1:3"  # so that rank 0 is done long before rank 1
+    os.environ["FINCH_TEST_SNAPSHOT_DELAY"] = "1:3"  # delays snapshots of rank 1 by 3 s: rank 0 ends long before rank 1
     process = folder.start(2, "evolve", "long.yaml", "--run", f"runs/{name}")
     del os.environ["FINCH_TEST_SNAPSHOT_DELAY"]
     wait_for(lambda: finished(folder) >= before + 3 or process.poll() is not None, "three results")
@@ -134,7 +137,8 @@ with Folder() as folder:
     passed("log, tables, status and exports name the objective")
     end_of_short_form()
 
-    # mpirun tells its ranks so long after Ctrl-C, and kills them as long after that: one second by default.
+    # The seconds that mpirun waits after Ctrl-C before it sends TERM to its ranks, and then before KILL. The default is
+    # 1 s.
     os.environ["OMPI_MCA_odls_base_sigkill_timeout"] = "12"
     (folder.path / "output").write_text("")
     stopped_at_once(folder, "Ctrl-C", lambda process: process.send_signal(signal.SIGINT))

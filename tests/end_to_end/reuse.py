@@ -1,4 +1,5 @@
-"""Runs that take over what an earlier one found out: a function's and networks', on 1 and 4 ranks, stopped and resumed."""
+"""Checks runs that reuse results of an earlier run: of a function and of networks, on 1 and 4 ranks, also after a
+stop."""
 import os
 import shutil
 import signal
@@ -35,7 +36,7 @@ search:
 workers: {islands: 1}
 checkpoint: {archive_seconds: 0.1}
 """
-# Wider in one gene, narrower in the other.
+# The space is wider in `channels` and narrower in `activation`.
 NARROWED = NETWORKS.replace("[relu, sigmoid, tanh]", "[tanh]").replace("[1, 6]", "[1, 9]").replace("networks", "narrowed")
 
 
@@ -49,7 +50,8 @@ def run_number(run):
 
 
 def has_reused(run):
-    """Whether an archive, while it is replaced, has a result of another run."""
+    """True if the archive has a result of another run. Returns False if the file cannot be read because Finch is
+    replacing it."""
     try:
         return any(row["reused_run"] != 0 for row in individuals(run).values())
     except OSError:
@@ -57,7 +59,7 @@ def has_reused(run):
 
 
 def check_reused(run, earlier, names, budget, activation=None):
-    """The rows that `run` has from `earlier`, each with the result there to the last bit."""
+    """Checks and returns the rows that `run` reused from `earlier`: their losses must be bitwise equal."""
     rows, before = individuals(run), individuals(earlier)
     words = outcome_words(run)
     trained = [row for row in rows.values() if row["reused_from"] == 0]
@@ -129,7 +131,7 @@ with Folder() as folder:
 
     best = min(individuals(runs / "networks-1").values(), key=lambda row: row["loss"])
 
-    # Reuse of everything: the best has no weights here.
+    # If a run reuses all its results, its best individual has no weights in this run.
     same = runs / "same"
     told = folder.run(2, "evolve", "networks.yaml", "--run", same, "--reuse", runs / "networks-1", "--set",
                       f"search.budget={{target_loss: {best['loss'] * 1.0000001}}}")
@@ -148,7 +150,7 @@ with Folder() as folder:
     check("equal to the last bit" in folder.run(1, "replay", runs / "networks-1", text), "the replay there differs")
     passed("show and replay say whose result it is, in which run")
 
-    # Unless the best are trained again.
+    # A final choice trains the best individuals again, so their weights exist.
     final = runs / "final"
     told = folder.run(2, "evolve", "networks.yaml", "--run", final, "--reuse", runs / "networks-1", "--set",
                       "search.budget.evaluations=3", "--set", "search.final={candidates: 1, repeats: 1}")

@@ -1,4 +1,5 @@
-"""A function of 20 rotated dimensions is searched alike, to the last bit, whether it is built in or a persistent program of the Python client."""
+"""Searches a rotated function of 20 dimensions twice, built in and as a persistent program with the Python client: the
+two searches must be bitwise equal."""
 import os
 import sys
 
@@ -34,7 +35,7 @@ for individual in finch.individuals():
 
 
 def space_of(run):
-    """The genes of a run as YAML."""
+    """Returns the search space of a run as YAML."""
     with h5py.File(run / "population.h5") as file:
         rows = file["space"][:]
     genes = ", ".join(f"{row['gene'].decode()}: {{real: [{float(row['low'])!r}, {float(row['high'])!r}]}}" for row in rows)

@@ -1,4 +1,5 @@
-"""A whole search on 4 ranks = 2 islands x 1 worker x 2 ranks: files, verbs, resuming a finished run, other layouts."""
+"""Runs a whole search on 4 ranks = 2 islands x 1 worker x 2 ranks. Checks files, verbs, a new start of a finished run,
+and other layouts."""
 import subprocess
 
 from harness import TINY, Folder, check, environment, individuals, outcome_words, passed

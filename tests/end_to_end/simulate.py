@@ -1,4 +1,4 @@
-"""build/bench_simulate: what it prints and writes, that it does what a real worker does, and what it refuses."""
+"""Checks build/bench_simulate: its output, a search that is equal to that of a real worker, and its refusals."""
 import csv
 import os
 import re
@@ -26,8 +26,8 @@ search:
   propagator: PROPAGATOR
   budget: {evaluations: 4096}
 """
-# The median that a search of 16 workers must come to: far below what `genetic` does, and far above what `auto` does with any seed, since
-# another processor's last bits make another search.
+# The median of the best losses that searches with 16 workers must reach. Each limit is far below the results of
+# `genetic`, and far above those of `auto` with any seed: rounding on another processor leads to another search.
 BARS = {("rosenbrock", 2): 1e-12, ("rastrigin", 2): 1e-6}
 REFUSED = {
     "a bad duration": (("--durations", "lognormal:60"), "--durations: 'lognormal:60'"),
@@ -85,7 +85,7 @@ with Folder() as folder:
     passed("4 seeds: a table with quartiles and a file with a row each, the same when asked again")
 
     folder.write("tiny.yaml", TINY)
-    # One worker breeds in one order, whatever the evaluations last.
+    # With one worker, the order of breeding does not depend on the durations of evaluations.
     folder.run(1, "evolve", "rastrigin.yaml", "--set", "workers.islands=1", "--set", "search.budget.evaluations=150")
     real = min(row["loss"] for row in individuals(folder.path / "runs/rastrigin").values())
     simulated(folder, "rastrigin.yaml", "--workers", "1", "--set", "workers.islands=1", "--set",

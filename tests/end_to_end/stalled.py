@@ -1,5 +1,6 @@
-"""A rank that is stopped in its tracks or never comes ends the job, named with its node, and the next start goes on. A signal that reaches
-one rank alone, or comes before anything stands, stops the whole run in order."""
+"""Checks ranks that hang. A rank that is suspended or never arrives ends the job with a message that names rank and
+node, and the next start resumes the run. A signal to only one rank, or very early in a start, stops the whole run in
+order."""
 import contextlib
 import csv
 import io
@@ -16,7 +17,7 @@ HOST = socket.gethostname()
 
 
 def rank_of(pid):
-    """The world rank of a process that mpirun started."""
+    """Returns the world rank of a process that mpirun started."""
     with open(f"/proc/{pid}/environ", "rb") as file:
         return next(int(entry.split(b"=")[1]) for entry in file.read().split(b"\0") if entry.startswith(b"OMPI_COMM_WORLD_RANK="))
 
@@ -26,7 +27,7 @@ def by_rank(process):
 
 
 def started(folder, ranks, *arguments):
-    """A run of so many ranks that trains: its process, and the process ids by rank."""
+    """Starts a run on `ranks` ranks and waits for its first snapshots. Returns its process and {rank: process id}."""
     process = folder.start(ranks, "evolve", "tiny.yaml", *arguments)
     wait_for(lambda: len(ranks_of(process)) == ranks and (folder.path / "runs/tiny/population.h5").exists(), "the start")
     wait_for(lambda: all((folder.path / f"runs/tiny/state/worker-0000{worker}.journal").exists() for worker in range(2)), "the journals")
@@ -40,7 +41,8 @@ def rows_of(folder):
 
 
 def stop_one(ranks, victim, named, *arguments):
-    """SIGSTOP of rank `victim`: the job ends by itself, and says `named`; the next start uses the budget exactly."""
+    """Sends SIGSTOP to rank `victim`. The job must end by itself with the text `named` in its output, and the next
+    start must use the budget exactly."""
     with Folder() as folder:
         folder.write("tiny.yaml", CONFIG)
         process, pids = started(folder, ranks, *arguments, "--set", "search.budget.evaluations=100000")
@@ -69,7 +71,8 @@ passed("a stopped world rank 0 does, too")
 
 
 def start_hanging(folder, where, seconds, *settings):
-    """Two ranks, of which rank 1 hangs in phase `where`. Only this phase has a deadline of `seconds`: on a busy machine the others take long."""
+    """Starts two ranks; rank 1 hangs in phase `where`. Only this phase has the deadline of `seconds`, because a busy
+    machine may need long for the other phases."""
     os.environ.update(FINCH_TEST_HANG=f"1:{where}:{seconds}")
     process = folder.start(2, "evolve", "tiny.yaml", *(settings or ("--set", "workers.islands=1")))
     del os.environ["FINCH_TEST_HANG"]
@@ -77,7 +80,8 @@ def start_hanging(folder, where, seconds, *settings):
 
 
 def is_in_mpi(process, rank):
-    """Whether the rank is within MPI_Init or past it, and MPI's own sockets stand: mpirun may hang if a rank ends while it connects."""
+    """True if the rank has entered MPI_Init and MPI has opened its sockets: mpirun may hang if a rank ends while it
+    connects."""
     try:
         folder = f"/proc/{by_rank(process)[rank]}/fd"
         return sum(os.readlink(f"{folder}/{file}").startswith("socket") for file in os.listdir(folder)) > 2
@@ -87,7 +91,7 @@ def is_in_mpi(process, rank):
 
 MISSING = f"1 of 2 ranks did not come: rank 1 on {HOST}"
 LEADERS = ("--set", "workers.ranks=1", "--set", "search.budget.evaluations=2", "--set", "training.epochs=1")
-with contextlib.ExitStack() as folders:  # all at once: they wait most of the time
+with contextlib.ExitStack() as folders:  # all in parallel: they wait most of the time
     hanging = []
     for where, seconds, words, settings in (("init", 20, "2 ranks were expected", ()),
                                             ("the roll call", 3, "the roll call did not end within 3 s: " + MISSING, ()),
@@ -116,7 +120,7 @@ with Folder() as folder:
 passed("USR2 to one follower alone stops the whole run in order")
 
 with Folder() as folder:
-    # No snapshot but those of the stop.
+    # Disables periodic snapshots: only the stop writes snapshots.
     folder.write("tiny.yaml", CONFIG.replace("evaluations: 6", "evaluations: 2").replace("training_seconds: 0.5", "training_seconds: 1000"))
     run = folder.path / "runs/tiny"
     process = folder.start(4, "evolve", "tiny.yaml")
@@ -136,7 +140,7 @@ with Folder() as folder:
     folder.write("tiny.yaml", CONFIG)
     for start in range(6):
         process = folder.start(2, "evolve", "tiny.yaml", "--set", "workers.islands=1")
-        # Before main() a process cannot listen: the evolve.sbatch that started it sees to that.
+        # A process has no signal handler before main(). evolve.sbatch handles a signal at that time.
         wait_for(lambda: len(ranks_of(process)) == 2 and all(listens(pid) for pid in ranks_of(process)), "the ranks")
         time.sleep(0.05 * start)
         for pid in ranks_of(process):
@@ -150,11 +154,11 @@ for where in ("init", "reading the configuration"):
             folder.write("tiny.yaml", CONFIG)
             process = start_hanging(folder, where, 600)
             wait_for(lambda: is_in_mpi(process, 0) and f"rank 1 hangs at {where}" in folder.output(), f"rank 1 at {where}")
-            pids = by_rank(process)  # rank 1 sleeps, so rank 0 is within MPI_Init, or waits for it in that phase
+            pids = by_rank(process)  # rank 1 sleeps: rank 0 waits for rank 1 in MPI_Init or in the phase
             for pid in pids.values():
                 os.kill(pid, number)
             wait_for(lambda: process.poll() is not None or has_handled(pids[0], number), "the handler")
             if process.poll() is None:
-                os.kill(pids[0], signal.SIGALRM)  # what the handler has ordered for a minute or two from now
+                os.kill(pids[0], signal.SIGALRM)  # sends the handler's alarm earlier
             check(end(process) == 75, f"{number.name}, rank 1 at {where}: ended with {process.returncode}\n{folder.output()}")
 passed("USR2 or TERM within MPI_Init, or in the first phase, ends the start with 75")

@@ -1,5 +1,6 @@
-"""Images that stay in a file: the bits of images in memory by any number of threads and on two ranks, USR2 and a resume, a file that is
-cut short during the training, and a set that is larger than the memory that the program may have."""
+"""Checks images that are streamed from a file. Results have the same bits as with images in memory, for any number of
+threads, on one and two ranks, and after USR2 and a resume. The test also truncates the file during a training, and
+trains on a set that is larger than the permitted memory."""
 import os
 import pathlib
 import resource
@@ -26,7 +27,8 @@ SIDE = 12
 
 
 def write_images(path, count):
-    """Noise with a bright row that tells the class, (count, SIDE, SIDE, 3) of bytes, and a small test set."""
+    """Writes `count` training images (SIDE, SIDE, 3) of bytes, and 400 test images: noise with a bright row at 2 *
+    class."""
     generator = np.random.default_rng(2)
     with h5py.File(path, "w") as file:
         for group, size in (("training", count), ("test", 400)):
@@ -37,7 +39,8 @@ def write_images(path, count):
 
 
 def results(run):
-    """Curves of all individuals and the bits of the best one's weights, predictions and scores."""
+    """Returns the curves of all individuals, and the bytes of all arrays in models/best.h5 (weights, predictions,
+    scores)."""
     with h5py.File(pathlib.Path(run) / "models/best.h5") as file:
         arrays = {}
         file.visititems(lambda name, item: arrays.__setitem__(name, item[()].tobytes()) if isinstance(item, h5py.Dataset) and
@@ -57,7 +60,7 @@ def begin(folder, run, *settings):
 
 
 def large_set(path, count):
-    """`count` black images in a file with a hole in it: as large as it says, but on the disk it takes nothing."""
+    """Writes `count` black images to a sparse file: it has the full length, but takes no disk space."""
     with h5py.File(path, "w") as file:
         for group, size in (("training", count), ("test", 100)):
             space = h5py.h5s.create_simple((size, 64, 64, 3))
@@ -70,7 +73,7 @@ def large_set(path, count):
 
 
 def train_within(folder, limit, *settings):
-    """Exit code and output of a training that may map `limit` bytes; 0: any number."""
+    """Trains with at most `limit` bytes of address space (0: unlimited). Returns exit code and output."""
     def before():
         if limit > 0:
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -80,7 +83,7 @@ def train_within(folder, limit, *settings):
 
 
 def enough_for(folder):
-    """The least of a row of limits in which a training on a small set ends well."""
+    """Returns the first limit, in steps of 100 MiB, with which a training on a small set succeeds."""
     for limit in range(300 << 20, 4 << 30, 100 << 20):
         if train_within(folder, limit, "--set", "data.path=small.h5")[0] == 0:
             return limit

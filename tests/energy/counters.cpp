@@ -1,5 +1,4 @@
-// RAPL against a made folder tree, as Linux has it under /sys/class/powercap; NVML through a library that the tests
-// build.
+// Tests of RAPL with a directory tree like /sys/class/powercap, and of NVML with a library that these tests build.
 #include "finch/energy/meter.hpp"
 
 #include "support/temporary_folder.hpp"
@@ -33,7 +32,7 @@ struct Tree {
     [[nodiscard]] Found open(int ranks = 1) const { return open_rapl(folder.path(), ranks); }
 };
 
-/// A variable of the fake library, of which all who open it have the same.
+/// Returns a variable of the fake library. All users of the library in this process share the variable.
 template <class T>
 T& variable(const char* name) {
     static void* const handle = ::dlopen(FINCH_FAKE_NVML, RTLD_NOW);
@@ -47,7 +46,7 @@ bool contains(const std::string& text, const char* part) {
 
 }  // namespace
 
-TEST_CASE("RAPL: packages are added, each rank has its part; what lies within or around packages is not added") {
+TEST_CASE("RAPL: sums the packages and divides by the ranks; zones inside or above packages are not counted") {
     const Tree tree;
     const std::array<const char*, 7> zones{
         "intel-rapl:0",      "intel-rapl:1", "intel-rapl:0:0", "intel-rapl:1:0", "intel-rapl:2",
@@ -65,23 +64,23 @@ TEST_CASE("RAPL: packages are added, each rank has its part; what lies within or
     CHECK(found.meter->read(0) == doctest::Approx(1));
 }
 
-TEST_CASE("RAPL: counters wrap, each at its own range, any number of times") {
+TEST_CASE("RAPL: counters wrap around at their own ranges, repeatedly") {
     const Tree tree;
     tree.zone("intel-rapl:0", "package-0", "9000000", "10000000");
     tree.zone("intel-rapl:1", "package-1", "5000000", "6000000");
     const Found found = tree.open();
     REQUIRE(found.meter);
-    tree.count("intel-rapl:0", "2000000");  // 1 to its end, 2 behind
+    tree.count("intel-rapl:0", "2000000");  // 1 J up to the range, then 2 J
     CHECK(found.meter->read(0) == doctest::Approx(3));
-    tree.count("intel-rapl:1", "1000000");  // 1 to its end, 1 behind
+    tree.count("intel-rapl:1", "1000000");  // 1 J up to the range, then 1 J
     CHECK(found.meter->read(0) == doctest::Approx(5));
-    tree.count("intel-rapl:0", "1000000");  // 8 to its end, 1 behind
+    tree.count("intel-rapl:0", "1000000");  // 8 J up to the range, then 1 J
     CHECK(found.meter->read(0) == doctest::Approx(14));
     fs::remove(tree.folder / "intel-rapl:1/energy_uj");
     CHECK(std::isnan(found.meter->read(0)));
 }
 
-TEST_CASE("RAPL: no folder, no package, no number, or one package of two that cannot be read: no meter, and why") {
+TEST_CASE("RAPL: without a folder, a package, a number or read permission there is no meter, but a reason") {
     const Tree tree;
     CHECK(contains(open_rapl(tree.folder / "none", 1).problem, "none"));
     tree.zone("intel-rapl:0", "psys", "0");
@@ -93,14 +92,14 @@ TEST_CASE("RAPL: no folder, no package, no number, or one package of two that ca
     fs::permissions(tree.folder / "intel-rapl:1/energy_uj", fs::perms::none);
     fs::permissions(tree.folder.path(), fs::perms::all);
     const bool is_root = ::geteuid() == 0;
-    REQUIRE((!is_root || ::seteuid(65534) == 0));  // root reads everything
+    REQUIRE((!is_root || ::seteuid(65534) == 0));  // root can read any file
     const Found closed = tree.open();
     REQUIRE((!is_root || ::seteuid(0) == 0));
     CHECK((!closed.meter && closed.is_closed));
     CHECK(contains(closed.problem, "energy_uj: Permission denied"));
 }
 
-TEST_CASE("NVML: joules from millijoules, divided among the ranks; the library is left as often as it was entered") {
+TEST_CASE("NVML: returns joules, divided by the ranks; every nvmlInit has its nvmlShutdown") {
     const int users = variable<int>("fake_nvml_users");
     {
         const Found found = open_nvml(FINCH_FAKE_NVML, "GPU-counting", 4);
@@ -115,7 +114,7 @@ TEST_CASE("NVML: joules from millijoules, divided among the ranks; the library i
     CHECK(variable<int>("fake_nvml_users") == users);
 }
 
-TEST_CASE("NVML: a GPU without a counter, an unknown one, no library, and another library: no meter, and why") {
+TEST_CASE("NVML: a GPU without a counter, an unknown GPU and a missing or wrong library give no meter, but a reason") {
     const auto problem = [](const char* library, const char* gpu) {
         const Found found = open_nvml(library, gpu, 1);
         CHECK(!found.meter);
@@ -127,7 +126,7 @@ TEST_CASE("NVML: a GPU without a counter, an unknown one, no library, and anothe
     CHECK(contains(problem("libc.so.6", "GPU-counting"), "libc.so.6 is no NVML"));
 }
 
-TEST_CASE("a rank has the counter of what it computes on, else the estimate, never the CPUs' for a GPU") {
+TEST_CASE("open_meter: the counter of the rank's device, else the estimate; never the CPU's counter for a GPU") {
     ::setenv("FINCH_TEST_NVML", FINCH_FAKE_NVML, 1);
     ::setenv("FINCH_TEST_RAPL", "/there/is/no/such/folder", 1);
     CHECK(contains(open_meter({.gpu = "GPU-counting", .watts = 25}).name, "NVML"));

@@ -1,4 +1,4 @@
-// The part of NVML that Finch uses, with known numbers. Codes and signatures are those of nvml.h.
+// A stand-in for the part of NVML that Finch uses, with known values. Codes and signatures are from nvml.h.
 #include <chrono>
 #include <cstdlib>
 #include <string>
@@ -17,7 +17,7 @@ extern "C" {
 
 int fake_nvml_users = 0;
 unsigned long long fake_nvml_millijoules = 0;
-int fake_nvml_failure = 0;  // of the next readings; 0: none
+int fake_nvml_failure = 0;  // result of the next calls that read the energy; 0: success
 
 int nvmlInit_v2() {
     ++fake_nvml_users;
@@ -35,12 +35,12 @@ const char* nvmlErrorString(int result) {
 
 int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) {
     const std::string name = uuid;
-    const bool is_rehearsed = name == "GPU-00000000-0000-0000-0000-000000000001";  // tests/support/rehearsal: the first
+    const bool is_rehearsed = name == "GPU-00000000-0000-0000-0000-000000000001";  // rehearsal's first GPU
     *device = name == "GPU-counting" || is_rehearsed ? &counts : name == "GPU-silent" ? &is_silent : nullptr;
     return *device == nullptr ? not_found : 0;
 }
 
-// What the test says; with FINCH_FAKE_NVML_WATTS so many all the time.
+// Returns the energy that the test has set. If FINCH_FAKE_NVML_WATTS is set, the counter increases with this power.
 int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millijoules) {
     if (fake_nvml_failure != 0) {
         return fake_nvml_failure;

@@ -7,7 +7,7 @@ using namespace finch::energy;
 
 namespace {
 
-/// A rank of 100 W with two slots, on a clock that the test moves.
+/// A rank with a power of 100 W and two slots. The test sets the clock.
 struct World : Meter {
     double now = 1000;
     double watts = 100;
@@ -17,7 +17,7 @@ struct World : Meter {
 
 }  // namespace
 
-TEST_CASE("a slot that works all the time has all joules, asked however often; waiting is nobody's") {
+TEST_CASE("joules: a slot that always works gets all joules, however often it asks; waiting time is not charged") {
     World world;
     world.shares.begin(0);
     world.now += 10;
@@ -31,7 +31,7 @@ TEST_CASE("a slot that works all the time has all joules, asked however often; w
     CHECK(world.shares.joules(0) == 0);
 }
 
-TEST_CASE("slots that take turns have what each worked; slots that work at once share") {
+TEST_CASE("joules: slots that take turns get the joules of their own time; slots that work simultaneously share") {
     for (const double worked : {0.5, 1.0}) {
         World world;
         world.shares.begin(0);
@@ -44,7 +44,7 @@ TEST_CASE("slots that take turns have what each worked; slots that work at once 
     }
 }
 
-TEST_CASE("joules are unknown without a meter, if it cannot be read, and if its counter was reset") {
+TEST_CASE("joules: NaN without a meter, if the meter cannot be read, and if its counter was reset") {
     Shares none(nullptr, 1);
     none.begin(0);
     CHECK(std::isnan(none.joules(0)));

@@ -14,7 +14,7 @@
 
 namespace finch::evaluate {
 
-/// Evaluations of networks with one convolution, whose channels are the gene, on one rank and a Device.
+/// Evaluates networks with one convolution on one rank and a `Device`. The gene is the number of channels.
 template <class Device>
 struct CnnWorld {
     static constexpr const char* configuration = R"(
@@ -38,7 +38,7 @@ workers: {slots: 3}
         evaluator.set_sample_shape({12, 12, 1}, 10);
     }
 
-    /// Those of a Device that has some.
+    /// Returns additional settings from Device::settings(), if it exists.
     static std::vector<std::string> settings() {
         if constexpr (requires { Device::settings(); }) {
             return Device::settings();
@@ -52,7 +52,7 @@ workers: {slots: 3}
         individual.genome = genome(channels);
         evaluator.start(std::move(individual));
     }
-    /// Advances until nothing runs; the individuals in the order in which they ended.
+    /// Advances until no individual is running. Returns the individuals in the order in which they ended.
     std::vector<search::Individual> finish() {
         std::vector<search::Individual> ended;
         while (!evaluator.idle()) {

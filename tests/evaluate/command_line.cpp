@@ -37,7 +37,7 @@ const CommandLine::Paths paths{"/run", "/run/evaluations/1.2/3", true};
 
 }  // namespace
 
-TEST_CASE("a genome becomes arguments, one for each word of the command") {
+TEST_CASE("arguments: each word of the command becomes one argument, with genes replaced by their values") {
     config::CommandObjective objective;
     objective.command = "/bin/echo {lr} '{act} {layers}' {id} {folder} {run} {here} {{}}";
     const search::Space genes = space();
@@ -53,7 +53,7 @@ TEST_CASE("a genome becomes arguments, one for each word of the command") {
           std::vector<std::string>{"/bin/sh", "-c", "echo 'it'\\''s \"x\"'"});
 }
 
-TEST_CASE("an argument that is a file where Finch was started stays that file, and is told if it may be an output") {
+TEST_CASE("arguments that name files in the start folder become absolute paths; possible outputs are marked") {
     const testing::TemporaryFolder here;
     for (const char* name : {"train.py", "result.txt", "tool"}) {
         testing::put_contents(here / name, "pass\n");
@@ -81,7 +81,7 @@ TEST_CASE("an argument that is a file where Finch was started stays that file, a
     CHECK(may_be_written == std::vector<std::string>{"./result.txt"});
 }
 
-TEST_CASE("variables and the line of JSON hold the active genes, as they are") {
+TEST_CASE("environment variables and the JSON line contain the values of the active genes") {
     config::CommandObjective objective;
     objective.command = "true";
     const search::Space genes = space();
@@ -103,13 +103,13 @@ TEST_CASE("variables and the line of JSON hold the active genes, as they are") {
               "\n");
 }
 
-TEST_CASE("seeds differ between individuals and between runs") {
+TEST_CASE("program_seed differs between individuals and between runs") {
     CHECK(program_seed(1, search::Id{1}) != program_seed(1, search::Id{2}));
     CHECK(program_seed(1, search::Id{1}) != program_seed(2, search::Id{1}));
     CHECK(program_seed(1, search::Id{1}) < (1U << 31U));
 }
 
-TEST_CASE("templates are told apart, and a program that cannot be started is refused") {
+TEST_CASE("different templates have different fingerprints; unreadable templates and programs are refused") {
     CHECK(fingerprint({}).empty());
     CHECK(fingerprint({{"a", "1"}}) != fingerprint({{"a", "2"}}));
     config::CommandObjective objective;
@@ -124,7 +124,7 @@ TEST_CASE("templates are told apart, and a program that cannot be started is ref
     CHECK_THROWS_AS(check_program("no-such-program"), ConfigError);
 }
 
-TEST_CASE("a script without its interpreter is refused, and a program that only a relative entry of PATH finds") {
+TEST_CASE("scripts without interpreter and programs that only a relative PATH entry finds are refused") {
     const testing::TemporaryFolder folder;
     const std::string script = folder / "a-script";
     const auto refused = [](const std::string& program) {
@@ -160,7 +160,7 @@ TEST_CASE("a script without its interpreter is refused, and a program that only 
     CHECK(why.find("'a-script' is found by a relative entry of PATH alone") != std::string::npos);
 }
 
-TEST_CASE("a program gets a value that is not searched as it is written: in arguments, environment and JSON") {
+TEST_CASE("programs get the value of a fixed gene as written, in arguments, environment and JSON") {
     config::CommandObjective objective;
     objective.command = "echo {version} {one} {n}";
     search::Space genes;

@@ -1,4 +1,4 @@
-// Exceptions of a library, which are none of Finch's: an individual's own fault, or the end of the process.
+// Exceptions from a library, which are not of Finch's exception types. They end the individual or the process.
 #include "finch/cluster/end_notes.hpp"
 
 #include "evaluate/cnn_world.hpp"
@@ -17,8 +17,8 @@ using namespace finch::evaluate;
 
 namespace {
 
-constexpr std::int64_t channels_refused = 7;  ///< with so many the library makes no convolution
-constexpr std::int64_t channels_failing = 8;  ///< with so many a convolution fails when it is used
+constexpr std::int64_t channels_refused = 7;  ///< with this number of channels, make() throws for a convolution
+constexpr std::int64_t channels_failing = 8;  ///< with this number of channels, forward() of a convolution throws
 
 class FailingConvolution : public backend::Operation {
 public:
@@ -30,7 +30,7 @@ public:
     [[nodiscard]] std::string implementation() const override { return "failing"; }
 };
 
-/// The CPU, whose library throws exceptions of its own.
+/// A CPU device that throws exceptions like those of a library.
 class FaultyDevice : public test::WrappedDevice {
 public:
     explicit FaultyDevice(std::shared_ptr<bool> downloads = std::make_shared<bool>(true))
@@ -64,7 +64,7 @@ private:
 
 using FaultyWorld = CnnWorld<FaultyDevice>;
 
-/// The note that a process leaves which obeys `order` and ends.
+/// Lets a forked process obey `order` and end. Returns the cause in the end note of this process, or ExitCause::none.
 cluster::ExitCause note_after(FaultyWorld& world, const Order& order) {
     const std::filesystem::path path = world.folder / "notes";
     const pid_t child = ::fork();
@@ -74,7 +74,7 @@ cluster::ExitCause note_after(FaultyWorld& world, const Order& order) {
         try {
             world.slots.obey(order);
         } catch (const std::exception&) {
-            std::_Exit(1);  // as main() would
+            std::_Exit(1);  // main() does the same
         }
         std::_Exit(0);
     }
@@ -87,7 +87,7 @@ cluster::ExitCause note_after(FaultyWorld& world, const Order& order) {
 
 }  // namespace
 
-TEST_CASE("an individual at which a library throws its own exception ends as failed, with its text; the others go on") {
+TEST_CASE("a library exception during a training fails only this individual, with the exception's text") {
     for (const std::int64_t channels : {channels_refused, channels_failing}) {
         CAPTURE(channels);
         FaultyWorld world;
@@ -106,7 +106,7 @@ TEST_CASE("an individual at which a library throws its own exception ends as fai
     }
 }
 
-TEST_CASE("what escapes from an order is this process's own fault, and noted; an order that is obeyed notes nothing") {
+TEST_CASE("an exception that escapes from an order is noted as own_fault; a successful order leaves no note") {
     FaultyWorld world;
     world.start(1, 3);
     const Order snapshot{.kind = Order::Kind::snapshot, .slot = 0};

@@ -1,4 +1,4 @@
-// What is told of individuals whose gradients overflow float16.
+// Outcomes and log messages for individuals with gradients that overflow float16.
 #include "evaluate/cnn_world.hpp"
 #include "support/captured_log.hpp"
 #include "support/wrapped_device.hpp"
@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t channels_overflowing_once = 6;
 constexpr std::int64_t channels_overflowing = 7;
 
-/// Claims float16. The gradients of networks of some widths overflow.
+/// A CPU device that claims to support float16. Gradients overflow for some numbers of channels.
 class OverflowingDevice : public test::WrappedDevice {
 public:
     static std::vector<std::string> settings() { return {"training.precision=float16", "training.batch_size=1"}; }
@@ -44,7 +44,7 @@ private:
 
 }  // namespace
 
-TEST_CASE("an individual that skips all its steps ends as diverged with the reason; one that skips some is told of") {
+TEST_CASE("an individual diverges if it skips all steps, and a message is logged if it skips some steps") {
     const testing::CapturedLog log;
     CnnWorld<OverflowingDevice> world;
 

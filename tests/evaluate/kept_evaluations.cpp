@@ -33,7 +33,8 @@ search::Population population() {
     return made;
 }
 
-/// What of a folder and an output of each individual, and of another's, stays.
+/// Creates a folder and an output file per individual, calls remove_spare_evaluations(), and returns the names of the
+/// remaining files and folders.
 std::set<std::string> left(Keep keep) {
     const testing::TemporaryFolder folder;
     const store::RunDirectory directory(folder.path());
@@ -54,7 +55,7 @@ std::set<std::string> left(Keep keep) {
 
 }  // namespace
 
-TEST_CASE("of finished individuals stays what is to be kept; nothing else is touched") {
+TEST_CASE("remove_spare_evaluations removes only files of finished individuals that `keep` does not select") {
     const std::set<std::string> others{"4", "4.output-1", "5", "5.output-1", "notes.txt"};
     const auto with = [&others](std::set<std::string> names) {
         names.insert(others.begin(), others.end());

@@ -1,4 +1,4 @@
-// Several individuals on one device whose memory does not take them all.
+// Several individuals on one device with too little memory for all of them.
 #include "evaluate/cnn_world.hpp"
 #include "support/wrapped_device.hpp"
 
@@ -9,7 +9,7 @@ using namespace finch::evaluate;
 
 namespace {
 
-/// The CPU, with so much memory and no more: free_bytes() and allocate() know of it.
+/// A CPU device with limited memory. free_bytes() and allocate() respect the limit.
 class SmallDevice : public test::WrappedDevice {
 public:
     explicit SmallDevice(std::int64_t bytes) : free_(std::make_shared<std::int64_t>(bytes)) {}
@@ -35,7 +35,7 @@ private:
 
 using World = CnnWorld<SmallDevice>;
 
-/// Bytes of one training with so many channels.
+/// Returns the memory of one training with `channels` channels, in bytes.
 std::int64_t bytes_of(int channels) {
     const World world(std::int64_t{1});
     return nn::plan_model(world.config.recipe(World::genome(channels), 0).model, {12, 12, 1}, 10, 20).bytes;
@@ -43,7 +43,7 @@ std::int64_t bytes_of(int channels) {
 
 }  // namespace
 
-TEST_CASE("an individual for which no memory is left beside the others waits until one of them has ended") {
+TEST_CASE("an individual that does not fit into the free memory waits until another individual has ended") {
     World world(bytes_of(10) * 3 / 2);
 
     world.start(1, 10);
@@ -59,7 +59,7 @@ TEST_CASE("an individual for which no memory is left beside the others waits unt
     CHECK(world.evaluator.has_free_slot());
 }
 
-TEST_CASE("an individual that needs more memory than there is ends as out_of_memory, and the others go on") {
+TEST_CASE("an individual that needs more memory than the device has ends as out_of_memory; others continue") {
     World world(bytes_of(10) * 3 / 2);
 
     world.start(1, 10);
@@ -77,7 +77,7 @@ TEST_CASE("an individual that needs more memory than there is ends as out_of_mem
     }
 }
 
-TEST_CASE("all memory is given back by those that ended, whatever their outcome") {
+TEST_CASE("every individual frees all its memory at its end, also after out_of_memory") {
     World world(bytes_of(10) * 3 / 2);
     const std::int64_t before = world.device.free_bytes();
 
@@ -89,7 +89,7 @@ TEST_CASE("all memory is given back by those that ended, whatever their outcome"
     CHECK(world.device.free_bytes() == before);
 }
 
-TEST_CASE("what waits for memory has nothing to save, and is not forgotten") {
+TEST_CASE("checkpoint skips individuals that wait for memory, and these individuals are trained later") {
     World world(bytes_of(10) * 3 / 2);
     store::RunDirectory(world.folder.path()).create();
     world.start(1, 10);

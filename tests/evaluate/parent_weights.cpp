@@ -14,7 +14,7 @@ search::Individual child_of(Id parent) {
     return child;
 }
 
-/// A parent that trained, one that was given its result, and one with the result of another run's.
+/// Returns three parents: 1 was trained, 2 reuses the result of 1, and 3 reuses a result of another run.
 search::Population parents() {
     search::Population population(search::ExchangeKind::none, 1);
     for (const std::uint32_t sequence : {1U, 2U, 3U}) {
@@ -33,7 +33,7 @@ search::Population parents() {
 
 }  // namespace
 
-TEST_CASE("a child begins with the weights of whoever trained its first parent's result, in this run") {
+TEST_CASE("trained_parent: returns the individual of this run that trained the first parent's result") {
     const search::Population population = parents();
     const auto parent_of = [&population](std::uint32_t sequence) {
         return evaluate::trained_parent(child_of(Id::make(0, 0, sequence)), &population);
@@ -41,7 +41,7 @@ TEST_CASE("a child begins with the weights of whoever trained its first parent's
     CHECK(parent_of(1) == Id::make(0, 0, 1));
     CHECK(parent_of(2) == Id::make(0, 0, 1));
     CHECK(parent_of(3) == Id{});
-    CHECK(parent_of(4) == Id::make(0, 0, 4));  // not known here yet: its weights may be there
+    CHECK(parent_of(4) == Id::make(0, 0, 4));  // individual 4 is unknown here, but its weights may exist
     CHECK(evaluate::trained_parent(child_of(Id::make(0, 0, 3)), nullptr) == Id::make(0, 0, 3));
     CHECK(evaluate::trained_parent(child_of({}), &population) == Id{});
 

@@ -9,7 +9,7 @@ using config::Launch;
 
 namespace {
 
-/// What a worker of two ranks on one node finds, where `of_rank` says what each is given.
+/// Returns the devices that a worker of two ranks on one node finds. `of_rank` returns the environment of a rank.
 template <class OfRank>
 ProgramDevices found(const OfRank& of_rank, Launch launch = Launch::ranks) {
     const comm::Group group(MPI_COMM_WORLD, 0, comm::rank_of(MPI_COMM_WORLD));
@@ -22,7 +22,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("the devices of both ranks are seen, by whichever variable they are given") {
+TEST_CASE("the devices of both ranks are found for every kind of visibility variable") {
     for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"}) {
         CAPTURE(name);
         const ProgramDevices all = found([&](int) { return Variables{{name, "4,5,6"}}; });
@@ -35,7 +35,7 @@ TEST_CASE("the devices of both ranks are seen, by whichever variable they are gi
     }
 }
 
-TEST_CASE("HIP numbers what ROCR_VISIBLE_DEVICES leaves") {
+TEST_CASE("HIP_VISIBLE_DEVICES numbers the devices that ROCR_VISIBLE_DEVICES leaves visible") {
     const ProgramDevices all = found([](int) {
         return Variables{{"ROCR_VISIBLE_DEVICES", "6,7"}, {"HIP_VISIBLE_DEVICES", "6,7"}};
     });
@@ -50,7 +50,7 @@ TEST_CASE("HIP numbers what ROCR_VISIBLE_DEVICES leaves") {
     CHECK(own.problem.empty());
 }
 
-TEST_CASE("a leader's process has the CPUs of all ranks on its node") {
+TEST_CASE("a program started by the leader may use the CPUs of all ranks on the leader's node") {
     const comm::Group group(MPI_COMM_WORLD, 0, comm::rank_of(MPI_COMM_WORLD));
     const std::vector<int> own = group.rank() == 0 ? std::vector{4, 5} : std::vector{100, 5, 3};
 
@@ -59,7 +59,7 @@ TEST_CASE("a leader's process has the CPUs of all ranks on its node") {
     CHECK(cpus_of_worker(group, {{"n1", "n1"}, {0, 1}}, Launch::ranks, own).empty());
 }
 
-TEST_CASE("a rank without a device of its own is named, with what to ask Slurm for") {
+TEST_CASE("a rank without its own device is reported, with the Slurm option that solves the problem") {
     const auto each_is_0 = [](int) { return Variables{{"CUDA_VISIBLE_DEVICES", "0"}, {"SLURM_GPUS_PER_TASK", "1"}}; };
     for (const Launch launch : {Launch::ranks, Launch::leader}) {
         const ProgramDevices found_by = found(each_is_0, launch);
@@ -72,7 +72,7 @@ TEST_CASE("a rank without a device of its own is named, with what to ask Slurm f
     CHECK(contains(found(one_of_two).problem, "see 1 (ROCR_VISIBLE_DEVICES=1)"));
 }
 
-TEST_CASE("without devices there is nothing to say, and one process may share a device") {
+TEST_CASE("no problem is reported without devices, or if one program uses the only device") {
     for (const char* none : {"", "-1", "NoDevFiles"}) {
         const ProgramDevices nothing = found([&](int) { return Variables{{"CUDA_VISIBLE_DEVICES", none}}; });
         CHECK(nothing.variables.empty());

@@ -4,7 +4,7 @@
 
 using namespace finch::evaluate;
 
-TEST_CASE("last_lines: ten lines, 1500 bytes, without the end's spaces") {
+TEST_CASE("last_lines: returns at most ten lines and 1500 bytes, without trailing white space") {
     std::string text;
     for (int i = 0; i < 20; ++i) {
         text += std::to_string(i) + "\n";
@@ -16,7 +16,7 @@ TEST_CASE("last_lines: ten lines, 1500 bytes, without the end's spaces") {
     CHECK(last_lines("\n \r\n").empty());
 }
 
-TEST_CASE("last_lines: of a progress bar its last state, of a line its text without colours") {
+TEST_CASE("last_lines: keeps only the last state of a progress bar, and removes colour codes") {
     std::string bar;
     for (int percent = 0; percent < 100; ++percent) {
         bar += "\r" + std::to_string(percent) + "%|####|";

@@ -10,12 +10,12 @@ using config::SlurmVariables;
 
 namespace {
 
-/// The second worker of a job: two ranks on each of n2 and n3, whose names' order is not theirs.
+/// The second worker of a job: two ranks on n3, then two ranks on n2. This order is not the order of the names.
 const WorkerPlaces worker{{"n3", "n3", "n2", "n2"}, {2, 3, 0, 1}};
 
 const ProgramDevices devices{{{"CUDA_VISIBLE_DEVICES", "2,3"}}, 2, ""};
 
-/// What Slurm and Open MPI say to the last rank of that worker in a job of three nodes.
+/// Returns variables that Slurm and Open MPI set for a rank of Finch in a job of three nodes.
 cluster::Environment launch() {
     return cluster::Environment({{"SLURM_JOB_ID", "77"},
                                  {"SLURM_CONF", "/etc/slurm.conf"},
@@ -63,31 +63,31 @@ int number(const Variables& variables, const char* name) {
 
 }  // namespace
 
-TEST_CASE("every rank of a worker on two nodes is the same rank by torchrun's, Lightning's, jax's and ignite's rules") {
+TEST_CASE("torchrun, Lightning, jax and ignite derive the same rank from the variables of a two-node worker") {
     for (int rank = 0; rank < 4; ++rank) {
         CAPTURE(rank);
         const Variables its = variables_of(rank);
         CHECK(number(its, "RANK") == rank);
         CHECK(number(its, "WORLD_SIZE") == 4);
-        // Lightning, without torchrun and without Slurm: the node's number times the devices, and the local rank.
+        // Lightning without torchrun and Slurm: rank = node number * number of devices + local rank.
         for (const char* node : {"NODE_RANK", "GROUP_RANK", "SLURM_NODEID"}) {
             CHECK(number(its, node) * number(its, "LOCAL_WORLD_SIZE") + number(its, "LOCAL_RANK") == rank);
         }
-        // Lightning by torchrun: creates no processes, and counts nodes.
+        // Lightning with torchrun creates no processes and computes the number of nodes.
         CHECK(number(its, "GROUP_WORLD_SIZE") * number(its, "LOCAL_WORLD_SIZE") == 4);
         CHECK(its.at("TORCHELASTIC_USE_AGENT_STORE") == "False");
         CHECK(number(its, "ROLE_RANK") == rank);
         CHECK(number(its, "ROLE_WORLD_SIZE") == 4);
-        // Lightning by Slurm refuses tasks without tasks per node.
+        // Lightning with Slurm refuses SLURM_NTASKS without SLURM_NTASKS_PER_NODE.
         CHECK(number(its, "SLURM_NTASKS_PER_NODE") * number(its, "SLURM_NNODES") == number(its, "SLURM_NTASKS"));
-        // jax: the coordinator is on the first node of the step.
+        // jax expects the coordinator on the first node of the step.
         CHECK(its.at("SLURM_JOB_ID") == "77");
         CHECK(number(its, "SLURM_NTASKS") == 4);
         CHECK(number(its, "SLURM_PROCID") == rank);
         CHECK(number(its, "SLURM_LOCALID") == number(its, "LOCAL_RANK"));
         CHECK(its.at("SLURM_STEP_NODELIST").substr(0, 3) == "n3,");
         CHECK(number(its, "SLURM_STEP_NUM_NODES") == 2);
-        // ignite compares both, and the job's nodes.
+        // ignite compares the Slurm variables of the step and the job with torchrun's variables.
         CHECK(number(its, "SLURM_JOB_NUM_NODES") == 2);
         CHECK(its.at("SLURM_JOB_NODELIST") == "n3,n2");
         CHECK(its.at("SLURM_GTIDS") == (rank < 2 ? "0,1" : "2,3"));
@@ -100,7 +100,7 @@ TEST_CASE("every rank of a worker on two nodes is the same rank by torchrun's, L
     }
 }
 
-TEST_CASE("a leader's process is alone, in an allocation of all nodes of the worker") {
+TEST_CASE("Launch::leader: one task on one node, in an allocation of all nodes of the worker") {
     const Variables its = variables_of(0, Launch::leader);
     for (const char* one : {"WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE", "SLURM_NTASKS", "SLURM_NNODES"}) {
         CHECK(number(its, one) == 1);
@@ -111,7 +111,7 @@ TEST_CASE("a leader's process is alone, in an allocation of all nodes of the wor
     CHECK_FALSE(its.contains("SLURM_NTASKS_PER_NODE"));
 }
 
-TEST_CASE("nodes with unequal numbers of ranks are listed one by one; outside of a job there are no Slurm variables") {
+TEST_CASE("SLURM_TASKS_PER_NODE lists unequal nodes; without a Slurm job there are no Slurm variables") {
     const WorkerPlaces uneven{{"a", "a", "b", "c"}, {0, 1, 0, 0}};
     const ProgramPlace last(uneven, 3, Launch::ranks);
     CHECK(slurm_variables(launch(), uneven, last, "a", {}).at("SLURM_TASKS_PER_NODE") == "2,1(x2)");
@@ -119,7 +119,7 @@ TEST_CASE("nodes with unequal numbers of ranks are listed one by one; outside of
     CHECK(slurm_variables(cluster::Environment(Variables{{"HOME", "/"}}), uneven, last, "a", {}).empty());
 }
 
-TEST_CASE("a program inherits what its user set, and nothing of Finch's own launch") {
+TEST_CASE("programs inherit the user's variables, but not the variables of Finch's own launch") {
     const Variables inherited = inherited_variables(launch(), SlurmVariables::worker);
     for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_MCA_orte_num_nodes", "OMPI_MCA_rmaps_base_oversubscribe",
                              "PMIX_RANK", "PMIX_MCA_gds", "PMI_FD", "SLURM_PMIX_MAPPING_SERV", "SLURM_PROCID",
@@ -140,7 +140,7 @@ TEST_CASE("a program inherits what its user set, and nothing of Finch's own laun
     CHECK(none.at("HOME") == "/home/me");
 }
 
-TEST_CASE("nothing of the individual or the launch around Finch reaches its programs") {
+TEST_CASE("programs do not inherit variables of an outer Finch evaluation or of other launchers") {
     Variables around{{"FINCH_MNIST", "/data"}, {"FINCH_LOG", "warn"}, {"SLURM_JOB_ID", "77"}, {"MPI_HOME", "/opt/mpi"}};
     const Variables kept = around;
     for (const char* name :

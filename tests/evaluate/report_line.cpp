@@ -6,7 +6,7 @@
 using namespace finch::evaluate;
 using Kind = ReportLine::Kind;
 
-TEST_CASE("a line of words or an object gives names with numbers") {
+TEST_CASE("a report line contains names and numbers, as name=number words or as a JSON object") {
     for (const char* text :
          {"finch loss=0.31 epoch=3 accuracy=+9e-1", "finch   loss=0.31  epoch=3 accuracy=0.9 \r",
           R"(finch {"loss": 0.31, "epoch": 3, "accuracy": 0.9})", R"(finch {"loss":0.31,"epoch":3,"accuracy":0.9})"}) {
@@ -21,7 +21,7 @@ TEST_CASE("a line of words or an object gives names with numbers") {
     }
 }
 
-TEST_CASE("what is no number of a finite kind is still a number") {
+TEST_CASE("NaN and infinite values are accepted as numbers") {
     CHECK(std::isnan(*read_report_line("finch loss=nan")->value("loss")));
     for (const char* number : {"NaN", "nan", "-nan", "-NaN"}) {
         CHECK(std::isnan(*read_report_line(std::string(R"(finch {"loss": )") + number + "}")->value("loss")));
@@ -34,7 +34,7 @@ TEST_CASE("what is no number of a finite kind is still a number") {
     CHECK(std::isinf(*read_report_line("finch loss=1e999")->value("loss")));
 }
 
-TEST_CASE("a zero is 0 however it is written, and a number the nearest double") {
+TEST_CASE("every notation of zero gives 0, and other numbers give the nearest double") {
     const auto loss = [](const std::string& number) {
         const auto words = read_report_line("finch loss=" + number)->value("loss");
         CHECK(read_report_line(R"(finch {"loss": )" + number + "}")->value("loss") == words);
@@ -52,7 +52,7 @@ TEST_CASE("a zero is 0 however it is written, and a number the nearest double") 
     CHECK(loss("-18446744073709551616") == -18446744073709551616.0);
 }
 
-TEST_CASE("colours, moves of the cursor and titles of terminals are no part of a line") {
+TEST_CASE("terminal escape sequences (colours, cursor moves, titles) are removed from a line") {
     for (const char* text : {"\x1b[32mfinch\x1b[0m loss=\x1b[1;31m0.5\x1b[m", "\x1b[2K\x1b[1Gfinch loss=0.5\x1b[K",
                              "\x1b]0;training\afinch loss=0.5", "\x1b]0;a\x1b\\finch loss=0.5\x1b(B\x1b[m\x1b"}) {
         CAPTURE(text);
@@ -63,7 +63,7 @@ TEST_CASE("colours, moves of the cursor and titles of terminals are no part of a
     }
 }
 
-TEST_CASE("a line that looks like a report but is none is told from other lines") {
+TEST_CASE("lines that resemble a report are classified as near_miss") {
     for (const char* text : {" finch loss=1", "INFO: finch loss=1", "100%|##|finch loss=1", "Finch loss=1",
                              "finch loss = 1", "finch loss: 1", "finch: loss=1", "[finch] done 0.0.1"}) {
         CAPTURE(text);
@@ -78,7 +78,7 @@ TEST_CASE("a line that looks like a report but is none is told from other lines"
     CHECK(read_report_line("a finch's loss " + std::string(1000, 'x'))->text.size() == 200);
 }
 
-TEST_CASE("other lines are not for Finch, and what cannot be read is named") {
+TEST_CASE("unrelated lines are ignored, and invalid report lines are classified as problem") {
     CHECK_FALSE(read_report_line("loss=1"));
     CHECK(read_report_line("finch stop?")->kind == Kind::question);
     CHECK(read_report_line("finch done")->kind == Kind::done);
@@ -97,9 +97,7 @@ TEST_CASE("other lines are not for Finch, and what cannot be read is named") {
     }
 }
 
-TEST_CASE(
-    "nothing fails for its side values: what is no number, too long or too many is left out; the last of equal names "
-    "counts") {
+TEST_CASE("values that are invalid, too long or too many are dropped without error; the last of equal names counts") {
     const auto words = read_report_line("finch loss=1 note=fine a=1\ta=2 loss=3 " + std::string(65, 'x') + "=1");
     REQUIRE(words->kind == Kind::report);
     CHECK(words->values == std::vector<std::pair<std::string, double>>{{"loss", 3}, {"a", 2}});

@@ -25,7 +25,7 @@ std::vector<std::int32_t> numbers(const ReportedCurve& curve) {
 
 }  // namespace
 
-TEST_CASE("epochs count from 1, unless they are said; one that comes again replaces what was said from there on") {
+TEST_CASE("add: epochs count from 1 unless given; a repeated epoch replaces the old epoch and all later epochs") {
     ReportedCurve curve(3);
     CHECK_FALSE(add(curve, "loss=5"));
     CHECK_FALSE(add(curve, "loss=4 accuracy=0.5 training_loss=3 training_accuracy=0.25 learning_rate=0.1 seconds=7"));
@@ -48,7 +48,7 @@ TEST_CASE("epochs count from 1, unless they are said; one that comes again repla
     CHECK(numbers(curve) == std::vector<std::int32_t>{1, 2, 7, 8});
 }
 
-TEST_CASE("a report is known if its epoch is, or without one its loss") {
+TEST_CASE("has: a report is known if its epoch is known; without an epoch, its loss decides") {
     ReportedCurve curve;
     CHECK_FALSE(add(curve, "loss=5"));
     CHECK_FALSE(add(curve, "loss=nan"));
@@ -60,7 +60,7 @@ TEST_CASE("a report is known if its epoch is, or without one its loss") {
     }
 }
 
-TEST_CASE("what is no epoch is refused, and changes nothing") {
+TEST_CASE("add: a report without a valid loss and epoch is refused, and the curve stays unchanged") {
     ReportedCurve curve;
     CHECK(add(curve, "accuracy=1") == "a report needs a loss, in 'finch accuracy=1'");
     CHECK(add(curve, "loss=x") == "'loss=x' is no number, in 'finch loss=x'");
@@ -71,7 +71,7 @@ TEST_CASE("what is no epoch is refused, and changes nothing") {
     CHECK(curve.epochs().empty());
 }
 
-TEST_CASE("what was kept is recalled to the last bit, but for a torn line") {
+TEST_CASE("recall: restores kept reports bitwise and ignores a truncated last line") {
     const testing::TemporaryFolder folder;
     const auto path = folder.path() / "reports";
     ReportedCurve curve(2);
@@ -88,14 +88,14 @@ TEST_CASE("what was kept is recalled to the last bit, but for a torn line") {
     CHECK(std::isnan(again.losses()[1]));
     CHECK(again.losses()[2] == 0.30000000000000004);
     CHECK(again.epochs()[2].seconds == 2);
-    CHECK_FALSE(add(again, "loss=7"));  // a program that resumes
+    CHECK_FALSE(add(again, "loss=7"));  // a report of a resumed program continues the count
     CHECK(numbers(again) == std::vector<std::int32_t>{1, 2, 3, 4});
-    CHECK_FALSE(add(again, "loss=8 epoch=1"));  // one that begins anew
+    CHECK_FALSE(add(again, "loss=8 epoch=1"));  // a report of a restarted program replaces the curve
     CHECK(numbers(again) == std::vector<std::int32_t>{1});
     CHECK_FALSE(curve.keep(folder.path() / "no/such/folder"));
 }
 
-TEST_CASE("other names are metrics of their epoch, which go with it, and are kept and recalled") {
+TEST_CASE("other names in a report are metrics, which are kept, recalled and replaced with their epoch") {
     const testing::TemporaryFolder folder;
     const auto path = folder.path() / "reports";
     ReportedCurve curve;

@@ -1,5 +1,5 @@
-// Many individuals at once on a worker of several ranks, none of which keeps pace with the others. Run with 2 ranks; a
-// test case that hangs is ended by the watchdog of mpi_main.cpp.
+// Concurrent trainings on a worker with several ranks, with random delays. Run with 2 ranks. The watchdog in
+// mpi_main.cpp ends a test case that hangs.
 #include "finch/base/random.hpp"
 #include "finch/data/dataset.hpp"
 #include "finch/evaluate/cnn_evaluator.hpp"
@@ -19,7 +19,7 @@ using namespace finch::evaluate;
 namespace {
 
 constexpr std::uint64_t individuals = 8;
-constexpr std::int64_t steps_each = 1000;  ///< of training: 20 epochs of 200 samples in batches of 4
+constexpr std::int64_t steps_each = 1000;  ///< steps per individual: 20 epochs of 200 samples in batches of 4
 
 constexpr const char* configuration = R"(
 name: slots
@@ -30,7 +30,7 @@ search: {space: {channels: {int: [1, 8]}}, objective: validation_loss, budget: {
 workers: {ranks: 2, slots: 8}
 )";
 
-/// The CPU, which stops now and then: for how long, and when, differs from rank to rank and from slot to slot.
+/// A CPU device with random pauses, which differ between ranks and slots.
 class HesitantDevice : public test::WrappedDevice {
 public:
     HesitantDevice(std::uint64_t seed, bool hesitates)
@@ -62,7 +62,8 @@ private:
     std::uint64_t streams_ = 0;
 };
 
-/// Collective over the world. Trains the individuals in so many slots; on the leader each as it ended, by its id.
+/// Collective over the world. Trains the individuals in `slot_count` slots. Returns the results by id on the leader,
+/// and an empty map on the other rank.
 std::map<std::uint64_t, search::Individual> train_all(int slot_count, bool hesitates,
                                                       const search::PruningOptions& pruning = {},
                                                       energy::Meter* meter = nullptr) {
@@ -113,7 +114,7 @@ std::map<std::uint64_t, search::Individual> train_all(int slot_count, bool hesit
 
 }  // namespace
 
-TEST_CASE("8 slots of 2 ranks train 1 000 steps each with random delays, to the bits of one slot without any") {
+TEST_CASE("8 slots on 2 ranks with random delays give bitwise the same results as one slot without delays") {
     REQUIRE(comm::size_of(MPI_COMM_WORLD) == 2);
 
     const auto together = train_all(static_cast<int>(individuals), true);
@@ -137,7 +138,7 @@ TEST_CASE("8 slots of 2 ranks train 1 000 steps each with random delays, to the 
     }
 }
 
-TEST_CASE("8 slots of 2 ranks: the leader alone compares, and what it prunes ends on both at a rung") {
+TEST_CASE("8 slots on 2 ranks: the leader decides about pruning, and a pruned training ends at a rung") {
     const auto pruned = train_all(static_cast<int>(individuals), true, search::HalvingOptions{});
     const auto whole = train_all(1, false);
 
@@ -155,18 +156,18 @@ TEST_CASE("8 slots of 2 ranks: the leader alone compares, and what it prunes end
         }
     }
     if (comm::rank_of(MPI_COMM_WORLD) == 0) {
-        CHECK(ended_early >= 4);  // the first four, of two to five in all, are not better than the best
+        CHECK(ended_early >= 4);  // of 2 to 5 losses at a rung, halving promotes one: `unbeaten`
     }
 }
 
-TEST_CASE("joules are summed over the ranks of a worker, each by its own meter") {
+TEST_CASE("joules of a training are the sum over the meters of the worker's ranks") {
     const bool is_leader = comm::rank_of(MPI_COMM_WORLD) == 0;
     for (const bool leader_takes_most : {true, false}) {
         CAPTURE(leader_takes_most);
         const auto watts = energy::make_estimate(is_leader == leader_takes_most ? 1000 : 1).meter;
         for (const auto& [id, individual] : train_all(2, false, {}, watts.get())) {
             CAPTURE(id);
-            // No more than both took in the leader's time; less where a rank began late, as on a loaded machine.
+            // 1001 W is the power of both ranks together. The mean is lower if a rank starts late.
             const double mean_watts = individual.joules / individual.training_seconds;
             CHECK(mean_watts <= 1001 * (1 + 1e-9));
             CHECK(mean_watts > 100);

@@ -1,9 +1,11 @@
 // fuzz_input [TARGET] [CASES] [FIRST]: mutates good inputs and reads them. Case n of a target is always the same bytes.
 //
-// Every input must be read or refused by a finch::Error, within the processor time below, with no more than four
-// times its size + 64 MB allocated by operator new. Ends with 1 and the case's number where one is not. What happens
-// inside libhdf5, which is not ours to mend, is counted (see docs/files.md); so that it can be, each HDF5 target runs
-// in child processes.
+// Rules: the target must accept every input or reject it with a finch::Error. It must stay within the CPU time below.
+// It may allocate at most four times the input's size + 64 MB with operator new. If a case breaks a rule, the program
+// prints its number and exits with 1.
+//
+// Errors inside libhdf5 are not errors of Finch, so these cases are only counted (see docs/files.md). Therefore the
+// HDF5 targets run in child processes.
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/random.hpp"
@@ -28,7 +30,7 @@
 
 namespace {
 
-std::size_t allocated = 0;  // by operator new, now
+std::size_t allocated = 0;  // bytes that operator new has allocated and that are not yet freed
 std::size_t most_allocated = 0;
 
 }  // namespace
@@ -54,23 +56,23 @@ namespace finch::fuzz {
 namespace {
 
 constexpr timeval processor_time{2, 0};
-constexpr timeval processor_time_in_library{0, 300'000};  // inputs that keep libhdf5 busy for ever are not rare
+constexpr timeval processor_time_in_library{0, 300'000};  // inputs that make libhdf5 loop forever are common
 constexpr timeval rest_outside_library{1, 700'000};
 constexpr std::size_t slack_bytes = std::size_t{64} << 20;
 constexpr int in_library = 42;  // exit code of a child that ended inside libhdf5
-constexpr int by_signal = 43;   // of one that ended elsewhere
+constexpr int by_signal = 43;   // exit code of a child that a signal ended outside libhdf5
 constexpr std::uint64_t batch = 500;
 
-/// What all processes of a run look at.
+/// Memory that all processes of a run share.
 struct Shared {
-    std::uint64_t next;  ///< the case that is being read
+    std::uint64_t next;  ///< the current case
     std::uint64_t refused;
 };
 Shared* shared = nullptr;
 const char* current_target = "";
 
-/// Whether `address` is in libhdf5, or in the C library's allocator: that one ends a process whose memory was damaged
-/// before. By whom, only a sanitizer can tell, which brings an allocator of its own.
+/// Returns whether `address` is in libhdf5 or in the C library's allocator. The allocator aborts if memory was damaged
+/// earlier, and libhdf5 may have damaged it. Only a sanitizer can find the culprit; it has its own allocator.
 bool is_library_code(void* address) {
     static constexpr std::array<std::string_view, 8> allocator{
         "malloc", "free", "calloc", "realloc", "__libc_malloc", "__libc_free", "cfree", "__libc_calloc"};
@@ -89,7 +91,7 @@ bool is_inside_library() {
     return std::any_of(frames.begin(), frames.begin() + count, is_library_code);
 }
 
-/// Whether libhdf5 called a function at an address without code, from which backtrace() does not find the way back.
+/// Returns whether libhdf5 called an address without code. backtrace() cannot unwind from such an address.
 bool has_called_nothing([[maybe_unused]] const ucontext_t& context) {
 #if defined(__x86_64__)
     const auto& registers = context.uc_mcontext.gregs;
@@ -101,7 +103,7 @@ bool has_called_nothing([[maybe_unused]] const ucontext_t& context) {
 #endif
 }
 
-volatile std::sig_atomic_t has_more_time = 0;  // the case that is read, outside libhdf5
+volatile std::sig_atomic_t has_more_time = 0;  // 1: the current case may continue once after SIGPROF, outside libhdf5
 
 void on_signal(int number, siginfo_t* /*info*/, void* context) {
     if (is_inside_library() || (context != nullptr && has_called_nothing(*static_cast<ucontext_t*>(context)))) {
@@ -118,7 +120,7 @@ void on_signal(int number, siginfo_t* /*info*/, void* context) {
     ::_exit(by_signal);
 }
 
-/// One to eight changes: flipped bits, bytes that are often special, stretches removed, doubled, zeroed or swapped in.
+/// Applies one to eight changes: flips bits, writes special values, or removes, doubles, zeroes or inserts ranges.
 Bytes mutated(const Target& target, std::uint64_t number) {
     RandomStream random(number, Purpose::test, crc32c(std::as_bytes(std::span(target.name))));
     Bytes bytes = target.corpus[random.below(target.corpus.size())];
@@ -163,7 +165,7 @@ Bytes mutated(const Target& target, std::uint64_t number) {
     return bytes;
 }
 
-/// Reads cases from shared->next up to `end`. Ends the process where one breaks a rule.
+/// Reads the cases from shared->next up to `end`. Ends the process if a case breaks a rule.
 void read_cases(const Target& target, std::uint64_t end) {
     const auto fail = [&](const std::string& what) {
         fmt::print(stderr, "fuzz: {}: case {}: {}\n", target.name, shared->next, what);
@@ -189,7 +191,7 @@ void read_cases(const Target& target, std::uint64_t end) {
     }
 }
 
-/// The same in a child process; returns how it ended.
+/// Calls read_cases() in a child process. Returns the child's wait status.
 int read_in_child(const Target& target, std::uint64_t end) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -201,13 +203,14 @@ int read_in_child(const Target& target, std::uint64_t end) {
     return status;
 }
 
-/// In child processes; returns how often one ended inside libhdf5, whose case is passed over, or of memory that libhdf5
-/// had damaged before: then the case does no harm by itself.
+/// Reads cases in child processes. Returns how many children ended because of libhdf5. If a child ended inside libhdf5,
+/// its case is skipped. If a child ended by another signal, the case is repeated alone: success then means that an
+/// earlier case had damaged the memory.
 std::uint64_t read_in_children(const Target& target, std::uint64_t end) {
     std::uint64_t ended = 0;
     while (shared->next < end) {
         int status = read_in_child(target, std::min(end, shared->next + batch));
-        // By a plain signal where even the handler finds only damaged memory.
+        // If the memory is damaged, even the signal handler may crash: then the child ends by a plain signal.
         if (WIFSIGNALED(status) || WEXITSTATUS(status) == by_signal) {
             status = read_in_child(target, shared->next + 1);
             if (status == 0) {
@@ -243,7 +246,7 @@ void fuzz(const Target& target, std::uint64_t cases, std::uint64_t first) {
 }  // namespace
 }  // namespace finch::fuzz
 
-// libhdf5 is not ours to mend, so what a sanitizer finds there ends the child as a signal would.
+// An error that a sanitizer finds in libhdf5 is not an error of Finch: end the child as a signal would.
 extern "C" void __asan_on_error() {
     finch::fuzz::on_signal(SIGABRT, nullptr, nullptr);
 }
@@ -256,7 +259,7 @@ int main(int argc, char** argv) {
     fuzz::shared = static_cast<fuzz::Shared*>(
         ::mmap(nullptr, sizeof(fuzz::Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     std::array<void*, 1> frame{};
-    ::backtrace(frame.data(), 1);  // the first call loads a library, for which a damaged process has no memory
+    ::backtrace(frame.data(), 1);  // the first call loads a library; a damaged process has no memory for it
     for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGILL, SIGPROF}) {
         struct sigaction action {};
         action.sa_sigaction = fuzz::on_signal;

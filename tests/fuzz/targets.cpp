@@ -45,7 +45,7 @@ void put(const fs::path& path, const Bytes& bytes) {
     testing::put_contents(path, text_of(bytes));
 }
 
-/// Makes a file of Finch pass its check again, as anybody can.
+/// Updates the checksum of a Finch file, so that the reader's check passes: an attacker could do the same.
 void seal(Bytes& bytes) {
     if (bytes.size() < user_block) {
         return;
@@ -58,7 +58,7 @@ void seal(Bytes& bytes) {
     std::memcpy(bytes.data() + seal_crc, &crc, sizeof crc);
 }
 
-/// Corrects the CRC of every record that still stands where its length says.
+/// Updates the CRC of every record with a plausible length.
 void correct_records(Bytes& bytes) {
     std::size_t at = 0;
     while (bytes.size() - at >= 24) {
@@ -122,7 +122,7 @@ Target setting() {
             [](const Bytes& bytes) { static_cast<void>(config::parse("name: a", "f.yaml", {text_of(bytes)})); }};
 }
 
-/// Whole, and with the pixels left where they are. What is wrong with a file is not taken for a failing disk.
+/// Loads a data set in memory and streamed. A malformed file must not be reported as a failing disk (StorageError).
 void load(data::Options options) {
     options.memory = data::Memory::streamed;
     try {
@@ -130,7 +130,7 @@ void load(data::Options options) {
     } catch (const StorageError& error) {
         throw std::logic_error(error.what());
     } catch (const Error&) {
-        // It may be readable whole.
+        // The set may still be readable into memory.
     }
     options.memory = data::Memory::whole;
     static_cast<void>(data::load(options, 1));
@@ -186,7 +186,7 @@ Target images(const fs::path& folder) {
             .uses_hdf5 = true};
 }
 
-/// Images and targets of floats, a validation set apart, and a column.
+/// Creates a target of float images and float targets, with a separate validation set and a column.
 Target numbers(const fs::path& folder) {
     const fs::path path = folder / "numbers.h5";
     hdf5::prepare();
@@ -214,7 +214,7 @@ Target numbers(const fs::path& folder) {
 }
 
 Target archive(const fs::path& folder, bool sealed) {
-    const fs::path path = folder / (sealed ? "sealed-population.h5" : "population.h5");  // neither has a predecessor
+    const fs::path path = folder / (sealed ? "sealed-population.h5" : "population.h5");  // no previous versions
     store::ArchiveFacts facts = store::samples::facts();
     facts.config = "name: a";
     store::write_archive(path, mnist_space(), store::samples::population(12, mnist_space()), facts);
@@ -261,7 +261,7 @@ Target order() {
             }};
 }
 
-/// What a program prints.
+/// Creates a target of lines that an evaluated program prints.
 Target report() {
     return {"report",
             {bytes_of("finch loss=0.31 epoch=3 accuracy=0.9"), bytes_of("finch {\"loss\": 0.31, \"epoch\": 4e1}"),
@@ -276,7 +276,7 @@ Target report() {
             }};
 }
 
-/// A user's command and template.
+/// Creates a target of a user's command and file template.
 Target command() {
     return {
         "command",

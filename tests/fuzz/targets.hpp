@@ -8,16 +8,17 @@
 
 namespace finch::fuzz {
 
-/// One reader of input from outside: good inputs to begin with, and what reads one. A finch::Error is an answer.
+/// A reader of external input: a corpus of valid inputs, and a function that reads one input. A finch::Error is a valid
+/// result.
 struct Target {
     std::string name;
     std::vector<Bytes> corpus;
     std::function<void(const Bytes&)> read;
     std::function<void(Bytes&)> repair = [](Bytes&) {};  ///< corrects checksums after a mutation
-    bool uses_hdf5 = false;                              ///< whose own crashes are counted, not ours
+    bool uses_hdf5 = false;                              ///< crashes inside libhdf5 are counted, not reported
 };
 
-/// `folder` is for files that the targets write.
+/// Returns all targets. The targets write their files to `folder`.
 [[nodiscard]] std::vector<Target> targets(const std::string& folder);
 
 }  // namespace finch::fuzz

@@ -1,4 +1,4 @@
-// Files that claim what is not so: every one is well-formed HDF5 that another program may have written.
+// Files with false or unsupported metadata. Each file is well-formed HDF5 that another program may have written.
 #include "finch/base/error.hpp"
 #include "finch/hdf5/file.hpp"
 #include "finch/hdf5/table.hpp"
@@ -25,7 +25,8 @@ hdf5::Hid new_file(const std::filesystem::path& path) {
     return hdf5::Hid(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
 }
 
-/// Bytes of the shape `sizes`, made as `creation` says; written unless `written` is empty.
+/// Creates a dataset of bytes with the shape `sizes` and the creation property list `creation`. Writes `written` to it
+/// unless `written` is empty.
 void put_bytes(hid_t file, const char* name, const Sizes& sizes, hid_t creation = H5P_DEFAULT,
                const std::vector<std::uint8_t>& written = {}) {
     const hdf5::Hid dataset(
@@ -45,7 +46,7 @@ hdf5::Hid creation_list() {
     return hdf5::Hid(H5Pcreate(H5P_DATASET_CREATE));
 }
 
-/// What read_array() says of the dataset `name` of a file that `fill` made.
+/// Fills a new file with `fill`. Returns the error message of read_array() for the dataset `name`, or an empty text.
 std::string problem_of(const std::function<void(hid_t, const TemporaryFolder&)>& fill, const char* name = "images") {
     const TemporaryFolder folder;
     fill(new_file(folder / "a.h5").get(), folder);
@@ -60,7 +61,7 @@ std::string problem_of(const std::function<void(hid_t, const TemporaryFolder&)>&
 
 }  // namespace
 
-TEST_CASE("an attribute that is no single value of its kind is refused") {
+TEST_CASE("reading an attribute as a number or text refuses arrays, empty dataspaces and other types") {
     const TemporaryFolder folder;
     hdf5::write_file(folder / "a.h5", [](hid_t file) {
         const std::vector<std::uint64_t> many(500, 0x4141414141414141);
@@ -91,7 +92,7 @@ TEST_CASE("an attribute that is no single value of its kind is refused") {
     refused([&] { return hdf5::read_double_attribute(file.get(), "number"); }, "attribute number");
 }
 
-TEST_CASE("a text that is a list of texts, or numbers, is refused; one of fixed length is read") {
+TEST_CASE("read_text refuses text arrays and numbers; a text attribute of fixed length is read") {
     const TemporaryFolder folder;
     hdf5::write_file(folder / "a.h5", [](hid_t file) {
         hdf5::Hid text(H5Tcopy(H5T_C_S1));
@@ -113,7 +114,7 @@ TEST_CASE("a text that is a list of texts, or numbers, is refused; one of fixed 
     CHECK(hdf5::read_text_attribute(file.get(), "fixed") == "NCHW");
 }
 
-TEST_CASE("elements that are not in the file are refused: external, virtual, linked from elsewhere") {
+TEST_CASE("read_array refuses external and virtual datasets and links into other files") {
     CHECK(problem_of([](hid_t file, const TemporaryFolder& folder) {
               std::ofstream(folder / "secret.bin") << "secret";
               const hdf5::Hid creation = creation_list();
@@ -144,8 +145,7 @@ TEST_CASE("elements that are not in the file are refused: external, virtual, lin
           }).find("there is no images in this file") == 0);
 }
 
-TEST_CASE(
-    "a large table is refused as any other: from elsewhere, never written, of impossible length, without its key") {
+TEST_CASE("LargeTable refuses links to other files, unwritten data, impossible lengths and missing key columns") {
     const auto problem_of_table = [](const std::function<void(hid_t, const TemporaryFolder&)>& fill) {
         const TemporaryFolder folder;
         fill(new_file(folder / "a.h5").get(), folder);
@@ -192,14 +192,14 @@ TEST_CASE(
           }) == "curves is no table");
 }
 
-TEST_CASE("a link within the file is followed") {
+TEST_CASE("a soft link within the file is followed") {
     CHECK(problem_of([](hid_t file, const TemporaryFolder&) {
               put_bytes(file, "there", {3}, H5P_DEFAULT, {1, 2, 3});
               H5Lcreate_soft("/there", file, "images", H5P_DEFAULT, H5P_DEFAULT);
           }).empty());
 }
 
-TEST_CASE("what was never written, or not wholly, is refused; whole packed chunks are read") {
+TEST_CASE("unwritten and partly written datasets are refused; complete compressed chunks are read") {
     const auto chunked = [](hsize_t rows) {
         hdf5::Hid creation = creation_list();
         const Sizes chunk{rows, 10};
@@ -225,7 +225,7 @@ TEST_CASE("what was never written, or not wholly, is refused; whole packed chunk
           }).empty());
 }
 
-TEST_CASE("a filter that is not there is named") {
+TEST_CASE("the message for an unavailable filter has the filter's number") {
     CHECK(problem_of([](hid_t file, const TemporaryFolder&) {
               const hdf5::Hid creation = creation_list();
               const Sizes chunk{3};
@@ -235,7 +235,7 @@ TEST_CASE("a filter that is not there is named") {
           }).find("images is packed by the filter 511") == 0);
 }
 
-TEST_CASE("a shape that the file cannot hold is refused before anything is allocated") {
+TEST_CASE("a shape that is larger than the file can store is refused before memory is allocated") {
     const auto claims = [](const Sizes& sizes) {
         return problem_of([&](hid_t file, const TemporaryFolder&) {
             const hdf5::Hid creation = creation_list();
@@ -251,7 +251,7 @@ TEST_CASE("a shape that the file cannot hold is refused before anything is alloc
     CHECK(claims({hsize_t{1} << 62, 2, 2}).find("images claims the impossible shape") == 0);
 }
 
-TEST_CASE("a table that claims more rows than its file can hold is refused") {
+TEST_CASE("a table with more rows than its file can store is refused") {
     const TemporaryFolder folder;
     hdf5::write_file(folder / "a.h5", [](hid_t file) {
         const hdf5::Hid row(H5Tcreate(H5T_COMPOUND, 8));
@@ -265,7 +265,7 @@ TEST_CASE("a table that claims more rows than its file can hold is refused") {
                          FileError);
 }
 
-TEST_CASE("arrays that are many names of one take no more memory than the file could fill") {
+TEST_CASE("read_arrays refuses many hard links to one array if they need much more memory than the file size") {
     const TemporaryFolder folder;
     hdf5::write_file(folder / "a.h5", [](hid_t file) {
         hdf5::write_array(file, {"array", {100000}, std::vector<double>(100000)});
@@ -280,7 +280,7 @@ TEST_CASE("arrays that are many names of one take no more memory than the file c
                          FileError);
 }
 
-TEST_CASE("a text that all rows of a table name takes no more memory than the file could fill, block by block too") {
+TEST_CASE("a table whose rows share one long text is refused if it needs much more memory than the file size") {
     const TemporaryFolder folder;
     constexpr std::size_t rows = 200000;
     const std::vector<std::string> texts{std::string(90, 'a'), ""};
@@ -314,7 +314,7 @@ TEST_CASE("a text that all rows of a table name takes no more memory than the fi
     CHECK(visited < rows);
 }
 
-TEST_CASE("groups nested without end are refused before they use up the stack") {
+TEST_CASE("very deeply nested groups are refused before the stack overflows") {
     const TemporaryFolder folder;
     hdf5::write_file(folder / "a.h5", [](hid_t file) {
         hdf5::Hid group(H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));

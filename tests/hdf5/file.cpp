@@ -30,7 +30,7 @@ std::int64_t read_number(const fs::path& path) {
     return hdf5::read_int_attribute(hdf5::open_file(path).get(), "number");
 }
 
-/// Files may not grow beyond `bytes`; a write that would is answered with an error, as on a full disk.
+/// Limits the size of written files to `bytes`. Longer writes fail like on a full disk.
 class FileSizeLimit {
 public:
     explicit FileSizeLimit(rlim_t bytes) {
@@ -47,7 +47,7 @@ private:
 
 }  // namespace
 
-TEST_CASE("a written file is read by Finch and by h5dump") {
+TEST_CASE("a written file can be read by Finch and by h5dump") {
     const TemporaryFolder folder;
 
     write_number(folder / "a.h5", 7);
@@ -60,7 +60,7 @@ TEST_CASE("a written file is read by Finch and by h5dump") {
     CHECK(values.text.find("7, 7, 7\n") != std::string::npos);
 }
 
-TEST_CASE("a flipped byte anywhere in a file is refused") {
+TEST_CASE("a file with a flipped bit in any byte is refused") {
     const TemporaryFolder folder;
     write_number(folder / "a.h5", 7);
     const std::string good = contents(folder / "a.h5");
@@ -83,7 +83,7 @@ TEST_CASE("a flipped byte anywhere in a file is refused") {
     CHECK(refused == tried);
 }
 
-TEST_CASE("a truncated, an extended, an empty, a foreign and a missing file are refused with what is wrong") {
+TEST_CASE("open_file describes why it refuses truncated, extended, empty, foreign and missing files") {
     const TemporaryFolder folder;
     write_number(folder / "a.h5", 7);
     const std::string good = contents(folder / "a.h5");
@@ -108,7 +108,7 @@ TEST_CASE("a truncated, an extended, an empty, a foreign and a missing file are 
                          FileError);
 }
 
-TEST_CASE("a second write keeps the first file as the predecessor") {
+TEST_CASE("write_file keeps the previous file as a.h5.previous") {
     const TemporaryFolder folder;
 
     write_number(folder / "a.h5", 1);
@@ -121,11 +121,11 @@ TEST_CASE("a second write keeps the first file as the predecessor") {
     CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 2);
 }
 
-TEST_CASE("leftovers of interrupted writes stop no later write") {
+TEST_CASE("write_file succeeds despite leftover files of an interrupted write") {
     const TemporaryFolder folder;
     write_number(folder / "a.h5", 1);
     put_contents(folder / "a.h5.new", "half");
-    fs::create_hard_link(folder / "a.h5", folder / "a.h5.previous");  // killed between the link and the rename
+    fs::create_hard_link(folder / "a.h5", folder / "a.h5.previous");  // simulates a kill between link and rename
     fs::create_hard_link(folder / "a.h5", folder / "a.h5.previous.new");
 
     write_number(folder / "a.h5", 2);
@@ -135,7 +135,7 @@ TEST_CASE("leftovers of interrupted writes stop no later write") {
     CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 2);
 }
 
-TEST_CASE("a damaged file is set aside and its predecessor taken, in words") {
+TEST_CASE("open_file_or_previous renames a damaged file, opens its predecessor and reports both steps") {
     const TemporaryFolder folder;
     write_number(folder / "a.h5", 1);
     write_number(folder / "a.h5", 2);
@@ -154,7 +154,7 @@ TEST_CASE("a damaged file is set aside and its predecessor taken, in words") {
     CHECK(problems[0].find((folder / "a.h5").string()) == 0);
 }
 
-TEST_CASE("where the file and its predecessor are damaged, nothing is opened and both are named") {
+TEST_CASE("open_file_or_previous opens nothing and reports both files if the predecessor is damaged too") {
     const TemporaryFolder folder;
     put_contents(folder / "a.h5", "rubbish");
     put_contents(folder / "a.h5.previous", "rubbish too");
@@ -167,7 +167,7 @@ TEST_CASE("where the file and its predecessor are damaged, nothing is opened and
     CHECK(problems.empty());
 }
 
-TEST_CASE("a full disk leaves the old file and its predecessor as they were, and nothing beside them") {
+TEST_CASE("a full disk leaves the old file and its predecessor unchanged, without temporary files") {
     const TemporaryFolder folder;
     write_number(folder / "a.h5", 1);
     write_number(folder / "a.h5", 2);
@@ -186,7 +186,7 @@ TEST_CASE("a full disk leaves the old file and its predecessor as they were, and
     CHECK(read_number(folder / "a.h5") == 3);
 }
 
-TEST_CASE("a disk that fills up at any place of a file leaves the old one, and later writes go well") {
+TEST_CASE("a disk that becomes full at any offset leaves the old file unchanged, and later writes succeed") {
     const auto fill = [](hid_t file) {
         for (int array = 0; array < 20; ++array) {
             hdf5::write_array(file, {"array" + std::to_string(array), {500}, std::vector<double>(500, 1.0)});
@@ -212,7 +212,7 @@ TEST_CASE("a disk that fills up at any place of a file leaves the old one, and l
     }
 }
 
-TEST_CASE("elements that a data set's closing cannot write are missed, even if all that follows can be written") {
+TEST_CASE("a failed write during H5Dclose is reported, even if all later writes succeed") {
     const TemporaryFolder folder;
     const auto write_with = [&](rlim_t bytes) {
         hdf5::write_large_file(folder / "a.h5", [bytes](hid_t file) {
@@ -223,7 +223,7 @@ TEST_CASE("elements that a data set's closing cannot write are missed, even if a
             const std::vector<double> few(10, 2.0);
             REQUIRE(H5Dwrite(set.get(), H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, few.data()) >= 0);
             const FileSizeLimit limit(bytes);
-            set.reset();  // HDF5 has kept so few elements until now
+            set.reset();  // HDF5 writes these elements only now, because they are few
         });
     };
     write_with(RLIM_INFINITY);
@@ -256,7 +256,7 @@ TEST_CASE("a large file of 200 MB is written with less than 40 MB of memory") {
     CHECK(peak() - before < 40'000);
 }
 
-TEST_CASE("what throws while a file is filled leaves the old file") {
+TEST_CASE("an exception while a file is filled leaves the old file unchanged") {
     const TemporaryFolder folder;
     write_number(folder / "a.h5", 1);
 
@@ -266,13 +266,13 @@ TEST_CASE("what throws while a file is filled leaves the old file") {
     CHECK_FALSE(fs::exists(folder / "a.h5.previous"));
 }
 
-TEST_CASE("a folder that is not there is an ApiError that names the file") {
+TEST_CASE("writing to a missing folder throws ApiError with the file name") {
     const TemporaryFolder folder;
 
     CHECK_THROWS_WITH_AS(write_number(folder / "no/a.h5", 1), doctest::Contains("no/a.h5.new"), ApiError);
 }
 
-TEST_CASE("somebody else's HDF5 file is opened without a checksum, and anything else refused") {
+TEST_CASE("open_plain_file opens HDF5 files without Finch's checksum, and refuses other files") {
     const TemporaryFolder folder;
     {
         const hdf5::Hid file(H5Fcreate((folder / "theirs.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
@@ -287,7 +287,7 @@ TEST_CASE("somebody else's HDF5 file is opened without a checksum, and anything 
     CHECK_THROWS_AS(static_cast<void>(hdf5::open_file(folder / "theirs.h5")), FileError);
 }
 
-TEST_CASE("an HDF5 error carries the library's innermost message and prints nothing") {
+TEST_CASE("an ApiError contains HDF5's innermost message, and HDF5 prints nothing") {
     hdf5::prepare();
 
     CHECK_THROWS_WITH_AS(hdf5::check(H5Fopen("/nowhere/at/all.h5", H5F_ACC_RDONLY, H5P_DEFAULT), "opening it"),

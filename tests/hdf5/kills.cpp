@@ -13,7 +13,7 @@ using testing::TemporaryFolder;
 
 namespace {
 
-/// Writes numbers from `first` on for ever, and a byte to `told` for each.
+/// Writes files with the numbers from `first` on in an endless loop. Writes a byte to the pipe `told` after each file.
 [[noreturn]] void write_for_ever(const std::filesystem::path& path, std::int64_t first, int told) {
     for (std::int64_t number = first;; ++number) {
         hdf5::write_file(path, [&](hid_t file) {
@@ -33,7 +33,7 @@ void wait_for(int told, std::uint64_t files) {
 
 }  // namespace
 
-TEST_CASE("kill -9 at any moment of a write leaves the old file or the new one, whole") {
+TEST_CASE("kill -9 at any moment of a write leaves a complete file: the old or the new one") {
     const TemporaryFolder folder;
     const auto path = folder / "a.h5";
     RandomStream random(1, Purpose::test);
@@ -47,7 +47,7 @@ TEST_CASE("kill -9 at any moment of a write leaves the old file or the new one, 
             write_for_ever(path, before + 1, told[1]);
         }
         ::close(told[1]);
-        // Between one and four files are whole before the kill, however fast the machine is, and the next one is begun.
+        // On any machine, one to four files are complete before the kill, and the next file has been started.
         wait_for(told[0], 1 + random.below(4));
         ::usleep(static_cast<useconds_t>(random.below(3000)));
         ::kill(writer, SIGKILL);

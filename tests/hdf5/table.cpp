@@ -56,7 +56,7 @@ void write(const std::filesystem::path& path, const std::vector<Row>& all) {
     hdf5::write_file(path, [&](hid_t file) { table.write(file, "group/table"); });
 }
 
-/// How many of the rows that `table` has read are those of `all` from `first` on.
+/// Counts the rows of `table` that equal the rows of `all` from index `first` on.
 std::size_t equal_rows(const hdf5::TableReader& table, const std::vector<Row>& all, std::size_t first) {
     const auto small = table.column<std::int32_t>("small");
     const auto natural = table.column<std::uint32_t>("natural");
@@ -81,7 +81,7 @@ std::size_t equal_rows(const hdf5::TableReader& table, const std::vector<Row>& a
 
 }  // namespace
 
-TEST_CASE("a table of every type comes back, with 0, 1 and many blocks of rows, as a whole and block by block") {
+TEST_CASE("round trip: a table with all column types and 0, 1 and 10000 rows, read as a whole and in blocks") {
     for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{10000}}) {
         const TemporaryFolder folder;
         const std::vector<Row> all = rows(count);
@@ -106,7 +106,7 @@ TEST_CASE("a table of every type comes back, with 0, 1 and many blocks of rows, 
     }
 }
 
-TEST_CASE("a table in chunks is refused: a large packed one would be unpacked again for each block") {
+TEST_CASE("a chunked table is refused, because each block would decompress a large chunk again") {
     const TemporaryFolder folder;
     write(folder / "a.h5", rows(10000));
     REQUIRE(testing::run("h5repack -l group/table:CHUNK=10000 -f group/table:GZIP=1 " + (folder / "a.h5").string() +
@@ -120,7 +120,7 @@ TEST_CASE("a table in chunks is refused: a large packed one would be unpacked ag
     CHECK_THROWS_AS(hdf5::LargeTable(packed.get(), "group/table", "huge"), FileError);
 }
 
-TEST_CASE("an enum is read by its words, however this program numbers them") {
+TEST_CASE("an enum column is read by its words, independent of the numbers in the file") {
     const TemporaryFolder folder;
     write(folder / "a.h5", rows(3));
     const hdf5::Hid file = hdf5::open_file(folder / "a.h5");
@@ -134,7 +134,7 @@ TEST_CASE("an enum is read by its words, however this program numbers them") {
                          FileError);
 }
 
-TEST_CASE("a column that is missing or of another type, and a table that is none, are FileErrors") {
+TEST_CASE("a missing column, a column of another type and a missing table throw FileError") {
     const TemporaryFolder folder;
     write(folder / "a.h5", rows(3));
     const hdf5::Hid file = hdf5::open_file(folder / "a.h5");
@@ -148,7 +148,7 @@ TEST_CASE("a column that is missing or of another type, and a table that is none
     CHECK_THROWS_AS(hdf5::TableReader(file.get(), "no/table"), FileError);
 }
 
-TEST_CASE("h5dump prints an enum's words and both kinds of text") {
+TEST_CASE("h5dump prints enum words, short texts and long texts") {
     const TemporaryFolder folder;
     write(folder / "a.h5", rows(8));
 
@@ -160,7 +160,7 @@ TEST_CASE("h5dump prints an enum's words and both kinds of text") {
     CHECK(dumped.text.find("\"ssssssssssssssss\"") != std::string::npos);
 }
 
-TEST_CASE("two columns of one name are refused") {
+TEST_CASE("two columns with the same name are refused") {
     const TemporaryFolder folder;
     hdf5::TableWriter table(1);
     table.column("x", [](std::size_t) { return 1.0; });

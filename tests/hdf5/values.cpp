@@ -18,7 +18,7 @@ std::vector<T> values_of(const NamedArray& array) {
     return std::get<std::vector<T>>(array.values);
 }
 
-/// A dataset of a type that Finch itself does not write.
+/// Writes a dataset with the file type `stored`, which Finch itself does not write.
 template <class T>
 void write_as(hid_t file, const char* name, hid_t stored, hid_t memory, const std::vector<T>& values) {
     const hsize_t size = values.size();
@@ -29,7 +29,7 @@ void write_as(hid_t file, const char* name, hid_t stored, hid_t memory, const st
 
 }  // namespace
 
-TEST_CASE("arrays of every kind and shape come back with names, shapes and bits") {
+TEST_CASE("round trip: arrays of all types keep their names, shapes and bits") {
     const TemporaryFolder folder;
     const float odd = std::nanf("0x123");
     const NamedArrays written{
@@ -60,7 +60,7 @@ TEST_CASE("arrays of every kind and shape come back with names, shapes and bits"
     CHECK(std::memcmp(values_of<float>(read[4]).data(), values_of<float>(written[4]).data(), 4 * sizeof(float)) == 0);
 }
 
-TEST_CASE("numbers that others wrote in other types come as the kind that holds them") {
+TEST_CASE("integers of other widths and byte orders are read as int64, and big-endian float32 as float") {
     const TemporaryFolder folder;
     {
         const hdf5::Hid file(H5Fcreate((folder / "a.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
@@ -76,7 +76,7 @@ TEST_CASE("numbers that others wrote in other types come as the kind that holds 
     CHECK(values_of<float>(hdf5::read_array(file.get(), "half")) == std::vector<float>{0.5F});
 }
 
-TEST_CASE("attributes and texts come back, long and empty ones too") {
+TEST_CASE("round trip: attributes and texts, including long and empty texts") {
     const TemporaryFolder folder;
     const std::string book(1000000, 'x');
 
@@ -100,7 +100,7 @@ TEST_CASE("attributes and texts come back, long and empty ones too") {
     CHECK(hdf5::read_text(file.get(), "none").empty());
 }
 
-TEST_CASE("attributes of several texts come back, those of a fixed length and thousands of them too") {
+TEST_CASE("round trip: attributes with several texts, including fixed-length texts and 20000 texts") {
     const TemporaryFolder folder;
     const std::vector<std::string> few{"größe", "", "a,b"};
     const std::vector<std::string> many(20000, "some words");
@@ -128,7 +128,7 @@ TEST_CASE("attributes of several texts come back, those of a fixed length and th
     }
 }
 
-TEST_CASE("what is missing or of another kind is a FileError that names it") {
+TEST_CASE("reading a missing object or an object of another type throws FileError with the name") {
     const TemporaryFolder folder;
     hdf5::write_file(folder / "a.h5", [&](hid_t file) { hdf5::write_text(file, "text", "words"); });
     const hdf5::Hid file = hdf5::open_file(folder / "a.h5");
@@ -143,7 +143,7 @@ TEST_CASE("what is missing or of another kind is a FileError that names it") {
                          FileError);
 }
 
-TEST_CASE("an array whose shape does not fit its values is refused") {
+TEST_CASE("write_array refuses an array with a shape that does not fit the number of values") {
     const TemporaryFolder folder;
     const NamedArray wrong{"wrong", {2, 3}, std::vector<float>(5)};
 

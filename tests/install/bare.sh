@@ -1,9 +1,9 @@
 # shellcheck shell=bash disable=SC2154
-# A bare Debian 12 in a folder, for bare_system.sh and newcomer.sh, which set `source_dir` (a checkout) and `root` (the folder) and source this.
-# The checkout's repository is at /source in there, read only; needs root and Debian's mirror. Debootstrap, where this machine has none, is
-# fetched and unpacked beside it, and not installed.
+# A bare Debian 12 in a folder. bare_system.sh and newcomer.sh set `source_dir` (a checkout) and `root` (the folder),
+# and source this file. In the system, /source is the repository of the checkout, read-only. Needs root and Debian's
+# mirror. If debootstrap is not installed, the script unpacks its package to a temporary folder.
 
-# A worktree has its commits elsewhere: what is cloned is the repository.
+# The repository to clone. A git worktree does not contain its commits, so this is the common .git folder.
 repository=$(realpath "$(git -C "$source_dir" rev-parse --git-common-dir)")
 
 bootstrap() {
@@ -18,13 +18,13 @@ bootstrap() {
     rm -rf "$unpacked"
 }
 
-# Makes `root`, unless it is there.
+# Makes the system in `root`, unless it exists.
 make_bare() {  # debootstrap's options
     if [ ! -e "$root/bin/bash" ]; then bootstrap --variant=minbase "$@" bookworm "$root"; fi
     cp /etc/resolv.conf "$root/etc/"
 }
 
-# Everything that is mounted goes with the namespace.
+# Runs COMMAND in the system. All mounts disappear with the mount namespace.
 inside() {  # COMMAND…
     unshare --mount --pid --fork bash -c '
         set -e

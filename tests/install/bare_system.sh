@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The steps of an Apptainer definition (tools/packaging/apptainer) in a bare Debian, without Apptainer: its %post and %test in a
-# fresh debootstrap, and then a search there. Takes as long as a build; needs root, debootstrap and Debian's mirror. By hand:
+# Runs the steps of an Apptainer definition (tools/packaging/apptainer) in a bare Debian, without Apptainer: %post and
+# %test, and then a search. Takes as long as a build. Needs root and Debian's mirror. No test runs this script; start it
+# manually:
 #
-#   tests/install/bare_system.sh DIR [DEFINITION]      the system is left in DIR/root, to be looked at
-#   FINCH_CCACHE=FOLDER                                with ccache's folder of this checkout's builds; the build there has its path then
+#   tests/install/bare_system.sh DIR [DEFINITION]      the system remains in DIR/root for inspection
+#   FINCH_CCACHE=FOLDER                                uses this ccache folder; the build then has the path of this checkout
 set -euo pipefail
 dir=$(realpath -m "${1:?a folder}")
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
@@ -11,7 +12,7 @@ definition=$(realpath "${2:-$source_dir/tools/packaging/apptainer/finch.def}")
 root=$dir/root
 . "$source_dir/tests/install/bare.sh"
 
-section() {  # NAME: of the definition, with its build arguments put in
+section() {  # NAME: prints this section of the definition and fills in its build arguments
     awk -v name="%$1" '/^%/ { inside = $1 == name; next } inside' "$definition" |
         sed ${FINCH_CCACHE:+-e "s|/tmp/finch|$source_dir|g"} -e 's|{{ source }}|/source|' -e "s|{{ revision }}|$(git -C "$source_dir" rev-parse HEAD)|"
 }

@@ -1,4 +1,4 @@
-"""Bash's completion in a real bash: what Tab offers after the words of a command line."""
+"""Checks the completion of finch in a real bash: the words that Tab offers after a partial command line."""
 import subprocess
 
 from installed import Installed, check, passed, skip_without, verbs_by_help
@@ -7,11 +7,11 @@ bash = skip_without("bash", "bash")
 
 
 def offered(script, folder, *words):
-    """What bash's completion offers for the last of `words`, which may be empty."""
+    """Returns the words that bash completion offers for the last of `words`, which may be empty."""
     ended = subprocess.run(
         [bash, "--norc", "-c", 'set -u; . "$1"; shift; complete -p finch >/dev/null || exit; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
          'COMPREPLY=(); _finch; for one in "${COMPREPLY[@]}"; do printf "%s\\n" "$one"; done', "bash", script, "finch", *words],
-        cwd=folder, capture_output=True, text=True, check=False, restore_signals=False)  # SIGPIPE is ignored, as in some terminals
+        cwd=folder, capture_output=True, text=True, check=False, restore_signals=False)  # SIGPIPE stays ignored, as in some terminals
     check(ended.returncode == 0 and not ended.stderr, f"{words}: {ended.stderr}")
     return sorted(ended.stdout.splitlines())
 

@@ -1,4 +1,4 @@
-"""What the tests of the installation share: the build, installed into a folder of their own."""
+"""Shared functions of the installation tests: they install the build into a temporary folder."""
 import pathlib
 import re
 import shutil
@@ -21,7 +21,8 @@ def skip_without(program, package):
 
 
 def run(*command, expect=0, cwd=None, without=(), **variables):
-    """Runs `command` and returns its output. The environment lacks `without`, and whatever would name Finch."""
+    """Runs `command` and returns its output. The environment lacks FINCH…, SLURM…, LD_LIBRARY_PATH and the names in
+    `without`."""
     given = {name: value for name, value in environment().items()
              if name not in without and not re.match("FINCH|SLURM|LD_LIBRARY_PATH", name)}
     ended = subprocess.run([str(word) for word in command], cwd=cwd, env=dict(given, **variables), text=True, check=False,
@@ -31,7 +32,7 @@ def run(*command, expect=0, cwd=None, without=(), **variables):
 
 
 class Installed:
-    """`path` is a new folder, in which `prefix` holds an installed Finch. Removed at the end."""
+    """A new folder `path` with an installed Finch in `prefix`. The `with` block removes `path` at its end."""
 
     def __enter__(self):
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="finch-install-"))
@@ -47,7 +48,7 @@ class Installed:
 
 
 def verbs_by_help(program, *verb):
-    """{verb: its options} of `program` and all that is below it, as `--help` prints them; a verb is a tuple of words."""
+    """Returns {verb: options} of `program` and all its subcommands, from `--help`. A verb is a tuple of words."""
     text = run(program, *verb, "--help")
     sections = dict(re.findall(r"^(\w+):\n((?: .*\n?)*)", text, re.MULTILINE))
     options = [name for line in re.findall(r"^  (-\S+)", sections.get("Options", ""), re.MULTILINE) for name in line.split(",")]

@@ -1,4 +1,5 @@
-"""The module file in Environment Modules: what `module load` sets, wherever the folder is and through a link."""
+"""Checks the module file in Environment Modules: the variables of `module load`, from a moved folder and through a
+link."""
 import re
 import shutil
 
@@ -9,7 +10,7 @@ UNSET = ["MANPATH", "XDG_DATA_DIRS", "LOADEDMODULES", "_LMFILES_"]
 
 
 def loaded(tree, module, verb="load", **variables):
-    """{variable: value} that `module load` sets."""
+    """Returns {variable: value} that `module load` sets."""
     text = run(modulecmd, "bash", verb, module, without=UNSET, MODULEPATH=str(tree), **variables)
     check("ERROR" not in text, text)
     return dict(re.findall(r"^(\w+)=(.*?);", text, re.MULTILINE))

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# What README.md promises to who has a bare Debian 12 with git: a clone, tools/demo.sh and tools/report.py, and nothing else, give the report of a
-# first search. Runs these three there and prints how long each took. Takes as long as a build; needs root and Debian's mirror. By hand:
+# Checks a promise of README.md: on a bare Debian 12 with git, only `git clone`, tools/demo.sh and tools/report.py are
+# needed for the report of a first search. Runs these three commands there and prints the time of each. Takes as long as
+# a build. Needs root and Debian's mirror. No test runs this script; start it manually:
 #
-#   tests/install/newcomer.sh [DIR]      a folder for the system, of 3 GB; /var/tmp/finch-newcomer without it. It is removed at the end
+#   tests/install/newcomer.sh [DIR]      folder for the system (3 GB, removed at the end), default /var/tmp/finch-newcomer
 #
-# What is cloned is the last commit of this checkout.
+# The clone is the last commit of this checkout.
 set -euo pipefail
 dir=$(realpath -m "${1:-/var/tmp/finch-newcomer}")
 [ ! -e "$dir" ] || { echo "newcomer.sh: $dir is there already" >&2; exit 2; }

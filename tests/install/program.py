@@ -1,4 +1,5 @@
-"""cmake --install into a fresh folder: what is there, that it runs, finds its libraries and its job script, and that the folder can be moved."""
+"""Checks `cmake --install` into a new folder: the installed files; the program runs, and finds its libraries and its
+job script; the folder can be moved."""
 import importlib.util
 import re
 import sys

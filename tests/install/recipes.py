@@ -1,4 +1,4 @@
-"""tools/packaging: the recipes are what their tools can read, and name every package of tools/install.sh."""
+"""Checks the recipes in tools/packaging: their syntax is valid, and they name every package of tools/install.sh."""
 import ast
 import re
 
@@ -6,7 +6,8 @@ from installed import SOURCE, check, passed, run
 
 PACKAGING = SOURCE / "tools/packaging"
 INSTALL = (SOURCE / "tools/install.sh").read_text()
-# A package of tools/install.sh under its name in Spack and in EasyBuild. None: it comes with the compiler, the toolchain or the system.
+# The packages of tools/install.sh, with their names in Spack and in EasyBuild. None: the package comes with the
+# compiler, the toolchain or the system.
 BUILD = {
     "g++": ("cxx", None), "cmake": ("cmake", "CMake"), "ninja-build": ("ninja", "Ninja"), "pkg-config": ("pkgconfig", "pkgconf"),
     "libopenmpi-dev": ("mpi", None), "openmpi-bin": ("mpi", None), "openssh-client": (None, None),
@@ -26,13 +27,13 @@ def packages(list_name):
 
 
 def spack_names(text):
-    """What depends_on() names, without versions and variants."""
+    """Returns the packages in the depends_on() calls, without versions and variants."""
     calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "depends_on"]
     return {re.split(r"[@ ~+%]", call.args[0].value)[0] for call in calls}
 
 
 def easyconfig(path):
-    """The values that an easyconfig sets, as EasyBuild reads it: a Python file with some names beside it."""
+    """Returns the values that an easyconfig sets. Like EasyBuild, executes it as Python with some predefined names."""
     values = {"SYSTEM": {"name": "system"}, "SHLIB_EXT": "so"}
     exec(compile(path.read_text(), path.name, "exec"), values)  # pylint: disable=exec-used
     return values

@@ -1,4 +1,5 @@
-"""cmake/FinchVersion.cmake: the version of a checkout, of its archives and of a bare folder; and what a build does with it."""
+"""Checks cmake/FinchVersion.cmake: the version of a checkout, of a git archive and of a folder without git, and its use
+in a build."""
 import pathlib
 import re
 import shutil

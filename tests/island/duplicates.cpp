@@ -1,4 +1,4 @@
-// What a worker does with a genome that an individual has already.
+// The options for a genome that another individual already has: breed, train and reuse.
 #include "island/world.hpp"
 
 #include <algorithm>
@@ -25,8 +25,8 @@ void look_for_duplicates(World& world, search::Duplicates duplicates) {
 struct Counts {
     std::size_t evaluations = 0;
     std::size_t reused = 0;
-    std::set<search::Genome> genomes;         ///< that were evaluated
-    std::size_t repeats_before_the_last = 0;  ///< evaluations of a known genome before the last unknown one was born
+    std::set<search::Genome> genomes;         ///< the evaluated genomes
+    std::size_t repeats_before_the_last = 0;  ///< number of repeated evaluations before the last new genome was born
 };
 
 Counts counts_of(const search::Population& population) {
@@ -54,7 +54,7 @@ Counts counts_of(const search::Population& population) {
 
 }  // namespace
 
-TEST_CASE("breed: a small space is searched without a needless repeat, and its search ends") {
+TEST_CASE("breed: a small space is searched without unnecessary repeats, and the search uses its budget") {
     for (const int workers : {1, 4}) {
         World world(workers, 1, evaluations(40), search::ExchangeKind::none, 0);
         look_for_duplicates(world, search::Duplicates::breed);
@@ -65,12 +65,12 @@ TEST_CASE("breed: a small space is searched without a needless repeat, and its s
         CHECK(counts.evaluations == 40);
         CHECK(counts.reused == 0);
         CHECK(counts.genomes.size() == 12);
-        // Workers that start in the same moment do not know of each other.
+        // Workers that start at the same time do not know of each other's individuals.
         CHECK(counts.repeats_before_the_last <= (workers == 1 ? 0 : 2));
     }
 }
 
-TEST_CASE("train: the same genome is trained again and again") {
+TEST_CASE("train: a known genome is trained again") {
     World world(1, 1, evaluations(40), search::ExchangeKind::none);
     look_for_duplicates(world, search::Duplicates::train);
 
@@ -81,7 +81,7 @@ TEST_CASE("train: the same genome is trained again and again") {
     CHECK(counts.repeats_before_the_last > 0);
 }
 
-TEST_CASE("reuse: a known result takes no lease, and of 100 known genomes in a row one is trained again") {
+TEST_CASE("reuse: a known result needs no lease, and after 99 reused results the worker trains again") {
     for (const int workers : {1, 3}) {
         World world(workers, 1, evaluations(20), search::ExchangeKind::none, 0);
         look_for_duplicates(world, search::Duplicates::reuse);
@@ -93,7 +93,7 @@ TEST_CASE("reuse: a known result takes no lease, and of 100 known genomes in a r
         CHECK(counts.evaluations == 20);
         CHECK(counts.genomes.size() == 12);
         CHECK(counts.repeats_before_the_last == 0);
-        CHECK(counts.reused >= (workers == 1 ? 99 * 8 : 99 * 8 / 2));  // eight are trained again
+        CHECK(counts.reused >= (workers == 1 ? 99 * 8 : 99 * 8 / 2));  // the worker trains a known genome eight times
         CHECK(counts.reused <= 99 * 20);
         CHECK(world.workers_[0]->population().evaluations() == 20);
         for (const auto& [id, individual] : recorded.individuals()) {
@@ -114,7 +114,7 @@ TEST_CASE("reuse: a known result takes no lease, and of 100 known genomes in a r
     }
 }
 
-TEST_CASE("reuse: killed and resumed, the budget is exact, and results that were taken over do not count") {
+TEST_CASE("reuse: after kills and resumes, the budget is exact, and reused results do not count") {
     for (const int generations : {0, 10}) {
         Budget budget = evaluations(30);
         if (generations > 0) {
@@ -137,13 +137,13 @@ TEST_CASE("reuse: killed and resumed, the budget is exact, and results that were
     }
 }
 
-TEST_CASE("results of another run are taken over once each, take no lease, and stay after kills when they are gone") {
+TEST_CASE("other_results: results of another run are reused without a lease, and remain if that run is gone") {
     constexpr std::uint64_t other_run = 42;
     for (const search::Duplicates duplicates :
          {search::Duplicates::breed, search::Duplicates::reuse, search::Duplicates::train}) {
         for (const int workers : {1, 3}) {
             search::OtherResults others;
-            for (int n = 0; n < 4; ++n) {  // of word a: all
+            for (int n = 0; n < 4; ++n) {  // all genomes with the word a
                 search::Individual one;
                 one.id = search::Id::make(0, 0, static_cast<std::uint32_t>(n) + 1);
                 one.outcome = n == 3 ? search::Outcome::diverged : search::Outcome::evaluated;
@@ -183,7 +183,7 @@ TEST_CASE("results of another run are taken over once each, take no lease, and s
             }
             CHECK(!taken_over.empty());
             for (const auto& [genome, count] : taken_over) {
-                // Workers that breed it in the same moment do not know of each other.
+                // Workers that breed a genome at the same time do not know of each other's individuals.
                 CHECK((duplicates == search::Duplicates::reuse || count <= workers));
             }
             if (duplicates == search::Duplicates::breed) {
@@ -193,7 +193,7 @@ TEST_CASE("results of another run are taken over once each, take no lease, and s
     }
 }
 
-TEST_CASE("thousands of results of another run do not keep a worker from hearing others") {
+TEST_CASE("other_results: a worker reuses one result per round of its loop, and handles messages in between") {
     World world(2, 1, evaluations(10), search::ExchangeKind::none, 0);
     search::Space space;
     space.genes = {{"n", search::IntGene{0, 19999}}};
@@ -214,11 +214,11 @@ TEST_CASE("thousands of results of another run do not keep a worker from hearing
     CHECK_FALSE(world.run(rounds));
 
     CHECK(world.recorded().size() > 0);
-    CHECK(world.recorded().size() <= 2 * rounds);  // one in each round of the loop
+    CHECK(world.recorded().size() <= 2 * rounds);  // at most one result per worker and round
 }
 
-TEST_CASE("starts are told to the leaders of the island where genomes can repeat, and to nobody else") {
-    constexpr std::size_t started = 0;  // index of search::Started among the records
+TEST_CASE("Started records go to the leaders of the island only if genomes can repeat, otherwise only to rank 0") {
+    constexpr std::size_t started = 0;  // index of search::Started in the variant Record
     World small(4, 2, evaluations(40), search::ExchangeKind::pollination);
     look_for_duplicates(small, search::Duplicates::breed);
     World wide(4, 2, evaluations(40), search::ExchangeKind::pollination);
@@ -227,7 +227,7 @@ TEST_CASE("starts are told to the leaders of the island where genomes can repeat
     CHECK(small.run(plenty));
     CHECK(wide.run(plenty));
 
-    // Each start goes to the other leader of the island and to world rank 0.
+    // World rank 0 receives every start. In the small space, the other leader of the island receives it too.
     const auto to_zero_alone = [](const World& world) {
         std::size_t count = 0;
         const search::Population all = world.recorded();
@@ -240,7 +240,7 @@ TEST_CASE("starts are told to the leaders of the island where genomes can repeat
     CHECK(small.messages_to_others(started) > to_zero_alone(small));
 }
 
-TEST_CASE("what is in training on another worker of the island is not trained twice") {
+TEST_CASE("breed: a genome in training on another worker of the island is rarely trained a second time") {
     std::size_t different = 0;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         World world(2, 1, evaluations(12), search::ExchangeKind::none, 0);
@@ -254,12 +254,12 @@ TEST_CASE("what is in training on another worker of the island is not trained tw
         different += counts_of(world.recorded()).genomes.size();
     }
 
-    // Twelve individuals in training at once, of whom no result is known, in a space of twelve genomes; two workers
-    // that know nothing of each other would train 20 × 12 × (1 − (1/2)²) = 180 different ones.
+    // Twelve individuals are in training at the same time in a space of twelve genomes, and no result is known. Two
+    // workers without knowledge of each other would train 20 × 12 × (1 − (1/2)²) = 180 different genomes.
     CHECK(different >= 210);
 }
 
-TEST_CASE("guesses that are equal are trained once") {
+TEST_CASE("breed: equal guesses are trained once") {
     World world(1, 1, evaluations(6), search::ExchangeKind::none);
     look_for_duplicates(world, search::Duplicates::breed);
     world.initial_design.guesses = {{0, 1}, {0, 1}, {0, 1}, {2, {}}};

@@ -1,4 +1,4 @@
-// Exchange between whole islands: what holds once all leaders have ended, by every topology and kind.
+// Exchange between whole islands: the state after all leaders have ended, for every topology and kind.
 #include "island/world.hpp"
 
 #include <array>
@@ -31,7 +31,8 @@ std::vector<search::Id> active_on(const search::Population& population, int isla
     return ids;
 }
 
-/// All workers of an island hold the same active set as the journals, and the archivist everything.
+/// Checks that all workers of an island know the same active individuals as the journals, and the archivist all
+/// records.
 void check_agreement(const World& world, const search::Population& recorded) {
     CHECK(world.workers_[0]->population() == recorded);
     for (std::size_t worker = 0; worker < world.workers_.size(); ++worker) {
@@ -50,8 +51,7 @@ search::Space thirty_genes() {
 
 }  // namespace
 
-TEST_CASE(
-    "by every topology, kind and choice of emigrants the workers of an island agree at the end, and nothing is lost") {
+TEST_CASE("exchange: with every topology and kind, the workers of an island agree at the end and nothing is lost") {
     for (const Topology topology : all_topologies) {
         for (const ExchangeKind kind : {ExchangeKind::migration, ExchangeKind::pollination}) {
             for (const Emigrants emigrants : {Emigrants::best, Emigrants::random, Emigrants::tournament}) {
@@ -80,7 +80,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("killed and resumed by every topology, no individual is lost or on two islands") {
+TEST_CASE("migration: after kills and resumes, no individual is lost or on two islands, with every topology") {
     for (const Topology topology : all_topologies) {
         World world(islands, islands, evaluations(120), ExchangeKind::migration);
         set_topology(world, topology);
@@ -100,7 +100,7 @@ TEST_CASE("killed and resumed by every topology, no individual is lost or on two
     }
 }
 
-TEST_CASE("a hundred migrations that deadlock Propulate end: 30 genes, 10 migrants, 4 workers") {
+TEST_CASE("exchange: a hundred runs of 30 genes, 10 migrants and 4 workers end without the deadlock of Propulate") {
     for (int run = 0; run < 100; ++run) {
         Budget budget;
         budget.generations = 15;

@@ -1,4 +1,4 @@
-// The last evaluations of a budget: the best, again.
+// The final choice: the last evaluations of a budget repeat the best individuals.
 #include "finch/search/final_choice.hpp"
 
 #include "finch/island/worker.hpp"
@@ -15,7 +15,7 @@
 namespace finch::island {
 namespace {
 
-/// How often each is repeated, by whom it is.
+/// Returns the number of repeats of each repeated individual.
 std::map<search::Id, int> repeats_of(const search::Population& population) {
     std::map<search::Id, int> repeats;
     for (const auto& [id, individual] : population.individuals()) {
@@ -30,7 +30,7 @@ std::map<search::Id, int> repeats_of(const search::Population& population) {
     return repeats;
 }
 
-/// Each of the best `candidates` is repeated `repeats` times, and nobody else.
+/// Checks that each of the best `candidates` individuals is repeated `repeats` times, and no other individual.
 void check_repeats(const search::Population& population, const search::FinalChoice& choice) {
     const auto repeats = repeats_of(population);
     CHECK(std::ssize(repeats) == choice.candidates);
@@ -48,7 +48,7 @@ std::size_t bred_of(const search::Population& population) {
 
 }  // namespace
 
-TEST_CASE("the best are repeated once all others are finished, within the budget, with any exchange") {
+TEST_CASE("final choice: the best individuals are repeated after all other evaluations, within the budget") {
     for (const auto kind :
          {search::ExchangeKind::none, search::ExchangeKind::migration, search::ExchangeKind::pollination}) {
         World world(4, 2, evaluations(60), kind);
@@ -77,7 +77,7 @@ TEST_CASE("the best are repeated once all others are finished, within the budget
     }
 }
 
-TEST_CASE("killed at any moment of the final choice and gone on with on other workers: the same, exactly") {
+TEST_CASE("final choice: after kills and restarts on other workers, each candidate has exactly its number of repeats") {
     for (const int slots : {1, 3}) {
         for (int rounds = 1; rounds < 60; rounds += 2) {
             World world(3, 2, evaluations(30), search::ExchangeKind::pollination);
@@ -99,7 +99,7 @@ TEST_CASE("killed at any moment of the final choice and gone on with on other wo
     }
 }
 
-TEST_CASE("stopped in order within the final choice, what runs is saved, and the rest follows") {
+TEST_CASE("final choice: an orderly stop saves running repeats, and the next start completes the repeats") {
     std::size_t saved = 0;
     for (int rounds = 0; rounds < 40; rounds += 3) {
         World world(4, 2, evaluations(40), search::ExchangeKind::migration);
@@ -122,7 +122,7 @@ TEST_CASE("stopped in order within the final choice, what runs is saved, and the
     CHECK(saved > 0);
 }
 
-TEST_CASE("of a raised budget the last evaluations are repeats too, and earlier ones count") {
+TEST_CASE("final choice: after the budget is raised, the last evaluations are repeats again, and old repeats count") {
     World world(4, 2, evaluations(40), search::ExchangeKind::pollination);
     world.final_choice = {4, 3};
     world.noise = 0.01;
@@ -143,7 +143,7 @@ TEST_CASE("of a raised budget the last evaluations are repeats too, and earlier 
     }
 }
 
-TEST_CASE("a budget raised within the final choice: the search goes on, then come the repeats") {
+TEST_CASE("final choice: if the budget is raised during the repeats, the search continues, and new repeats follow") {
     World world(3, 1, evaluations(30), search::ExchangeKind::none);
     world.final_choice = {2, 5};
     world.run(1);
@@ -162,7 +162,7 @@ TEST_CASE("a budget raised within the final choice: the search goes on, then com
     }
 }
 
-TEST_CASE("without a final choice at a later start its unfinished repeats are ended, and no more come") {
+TEST_CASE("final choice: a later start without it finishes the started repeats and starts no new repeats") {
     World world(3, 1, evaluations(30), search::ExchangeKind::none);
     world.final_choice = {2, 5};
     world.run(1);
@@ -178,7 +178,7 @@ TEST_CASE("without a final choice at a later start its unfinished repeats are en
     CHECK(bred_of(world.recorded()) == 30 - known);
 }
 
-TEST_CASE("of few different genomes each is repeated the more often, and where nobody has a loss the search goes on") {
+TEST_CASE("final choice: if there are few genomes, each is repeated more often; without losses, there are no repeats") {
     World few(3, 1, evaluations(50), search::ExchangeKind::none);
     search::Space space;
     space.genes = {{"x", search::IntGene{0, 1}}};
@@ -201,7 +201,7 @@ TEST_CASE("of few different genomes each is repeated the more often, and where n
     CHECK(repeats_of(none.recorded()).empty());
 }
 
-TEST_CASE("what is bred with a final choice is what is bred without it on the rest of the budget") {
+TEST_CASE("final choice: a search of 100 evaluations breeds the same individuals with and without 12 repeats") {
     std::vector<std::vector<std::pair<search::Genome, double>>> bred;
     for (const bool chooses : {true, false}) {
         World world(2, 1, evaluations(chooses ? 112 : 100), search::ExchangeKind::none);

@@ -1,4 +1,4 @@
-// A search in which every evaluation fails stops before it has used its budget up.
+// A search in which every evaluation fails stops before it has used its whole budget.
 #include "island/world.hpp"
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ void check_all_stopped(const World& world) {
 
 }  // namespace
 
-TEST_CASE("all leaders stop once the first evaluations failed, on any number of workers, islands and slots") {
+TEST_CASE("giving up: all leaders stop if the first evaluations fail, with any number of workers, islands and slots") {
     for (const auto& [workers, islands, slots] : {std::array{1, 1, 1}, {2, 1, 3}, {4, 2, 1}, {9, 3, 2}}) {
         CAPTURE(workers);
         World world = failing_world(workers, islands);
@@ -47,7 +47,7 @@ TEST_CASE("all leaders stop once the first evaluations failed, on any number of 
     }
 }
 
-TEST_CASE("failures that take no time use no more of the budget") {
+TEST_CASE("giving up: immediate failures use no more of the budget than slow failures") {
     World world = failing_world(4, 1);
     world.fails = [](const Individual&) { return false; };
     world.exists = [](const search::Genome&) { return false; };
@@ -58,7 +58,7 @@ TEST_CASE("failures that take no time use no more of the budget") {
     CHECK(world.recorded().finished() <= 8 + 3 * 4);
 }
 
-TEST_CASE("one result of any start is enough for the search to go on to its end") {
+TEST_CASE("giving up: one result of any start is enough for the search to use its whole budget") {
     World world = failing_world(3, 1);
     world.budget_ = evaluations(60);
     world.fails = [](const Individual& one) { return one.id.sequence() != 2; };
@@ -73,7 +73,7 @@ TEST_CASE("one result of any start is enough for the search to go on to its end"
     CHECK(world.workers_[0]->exit_reason() == ExitReason::complete);
 }
 
-TEST_CASE("a later start tries as many again, and goes on if the cause is fixed") {
+TEST_CASE("giving up: a later start makes the same number of attempts again, and continues if the cause is fixed") {
     World world = failing_world(2, 1);
     world.retries = 1;
     REQUIRE(world.run(plenty));
@@ -92,7 +92,7 @@ TEST_CASE("a later start tries as many again, and goes on if the cause is fixed"
     CHECK(world.recorded().unfinished().empty());
 }
 
-TEST_CASE("giving up: kills at any moment change nothing") {
+TEST_CASE("giving up: kills at any moment do not change the result") {
     for (int rounds = 5; rounds < 120; rounds += 7) {
         World world = failing_world(4, 2);
         world.run(rounds);
@@ -104,7 +104,7 @@ TEST_CASE("giving up: kills at any moment change nothing") {
     }
 }
 
-TEST_CASE("a budget that ends with the failures is used up, not given up; none never gives up") {
+TEST_CASE("giving up: a run that used its whole budget is complete; without `give_up_after`, no run gives up") {
     for (const bool counts_generations : {false, true}) {
         World world = failing_world(2, 1);
         world.budget_ = evaluations(8);

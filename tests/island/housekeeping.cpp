@@ -1,4 +1,4 @@
-// What workers do now and then, and when: reports, snapshots.
+// The periodic tasks of a worker and their times: reports and snapshots.
 #include "finch/island/worker.hpp"
 
 #include "island/world.hpp"
@@ -10,7 +10,7 @@
 
 namespace finch::island {
 
-TEST_CASE("a worker says when it has something to do next: a report, snapshots, the archive, the end of its hours") {
+TEST_CASE("next_due: returns the time of the worker's next report, or of the end of its budget of hours") {
     Budget hours;
     hours.hours = 8 / 3600.0;
     World world(2, 1, hours, search::ExchangeKind::none);
@@ -30,7 +30,7 @@ TEST_CASE("a worker says when it has something to do next: a report, snapshots, 
     CHECK(free.workers_[1]->next_due() == doctest::Approx(free.now_ + 10));
 }
 
-TEST_CASE("of many workers each reports so seldom that world rank 0 receives a hundred reports a second at most") {
+TEST_CASE("reports: world rank 0 receives at most a hundred reports per second, even from many workers") {
     World world(2000, 1, evaluations(1000000), search::ExchangeKind::none);
     world.looks = std::vector<int>(2000, 1000000);
     world.training_seconds = 1e6;
@@ -39,7 +39,7 @@ TEST_CASE("of many workers each reports so seldom that world rank 0 receives a h
     CHECK(world.workers_[1]->next_due() == doctest::Approx(world.now_ + 2000 / 100).epsilon(0.001));
 }
 
-TEST_CASE("reports reach the archive and are in no journal") {
+TEST_CASE("reports are stored in the archive, and not in a journal") {
     World world(3, 1, evaluations(1000000), search::ExchangeKind::none);
     CHECK_FALSE(world.run(10));
 
@@ -50,14 +50,14 @@ TEST_CASE("reports reach the archive and are in no journal") {
         ++told[report.worker];
     }
     for (const std::int32_t worker : {0, 1, 2}) {
-        CHECK(told[worker] >= 4);  // one at the start, one every 10 s
+        CHECK(told[worker] >= 4);  // one at the start and one every 10 s
         CHECK(told[worker] <= 6);
     }
     CHECK(world.journaled(search::Record(search::WorkerReport{}).index()) == 0);
     CHECK(world.journaled(search::Record(search::Started{}).index()) > 0);
 }
 
-TEST_CASE("the snapshots of workers are spread over the first period and over each later one") {
+TEST_CASE("snapshots: the workers spread them over the first period and over each later period") {
     World world(8, 1, evaluations(1000000), search::ExchangeKind::none);
     world.looks = std::vector<int>(8, 1000000);
     world.training_seconds = 60;
@@ -68,11 +68,12 @@ TEST_CASE("the snapshots of workers are spread over the first period and over ea
         evaluator->on_checkpoint = [&] { saved.push_back(world.now_ - began); };
     }
 
-    CHECK_FALSE(world.go_on(1210, 0.1));  // two periods, and a bit for the last
+    CHECK_FALSE(world.go_on(1210, 0.1));  // two periods, plus the time for the last snapshot
 
     REQUIRE(saved.size() == 2 * 8);
     CHECK(saved[7] < 61);
-    // Eight multiples of the golden ratio lie 0.09 of a turn apart or more (three gap theorem).
+    // The snapshot times in a period are multiples of the golden ratio. Eight of these times differ by at least 0.09 of
+    // a period (three gap theorem).
     for (std::size_t i = 1; i < saved.size(); ++i) {
         CHECK(saved[i] - saved[i - 1] > 0.08 * 60);
     }

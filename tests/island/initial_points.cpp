@@ -12,7 +12,7 @@ namespace {
 using search::Genome;
 using search::Operator;
 
-/// Guesses that are told apart by x: 0.01, 0.02, …
+/// Returns guesses with different values of x: 0.01, 0.02, …
 search::InitialDesign guesses(int count) {
     search::InitialDesign initial_design;
     initial_design.space = plane();
@@ -22,7 +22,7 @@ search::InitialDesign guesses(int count) {
     return initial_design;
 }
 
-/// How often each guess was bred, by its number.
+/// Returns the number of individuals that were bred from each guess, by the number of the guess.
 std::map<int, int> given(const search::Population& population) {
     std::map<int, int> counts;
     for (const auto& [id, individual] : population.individuals()) {
@@ -35,7 +35,7 @@ std::map<int, int> given(const search::Population& population) {
 
 }  // namespace
 
-TEST_CASE("the first guesses are dealt over the workers in their order") {
+TEST_CASE("guesses: the workers take the guesses round robin for their first individuals") {
     World world(3, 1, evaluations(60), search::ExchangeKind::none);
     world.initial_design = guesses(7);
 
@@ -51,7 +51,7 @@ TEST_CASE("the first guesses are dealt over the workers in their order") {
     }
 }
 
-TEST_CASE("stopped at any moment and resumed on other workers, each guess is bred once and none is left out") {
+TEST_CASE("guesses: after stops and restarts on other workers, each guess is bred once and none is lost") {
     for (const int rounds : {12, 16, 20, 27, 40}) {
         World world(4, 2, evaluations(200), search::ExchangeKind::pollination);
         world.initial_design = guesses(23);
@@ -76,8 +76,7 @@ TEST_CASE("stopped at any moment and resumed on other workers, each guess is bre
     }
 }
 
-TEST_CASE(
-    "initial_points_left: what no individual of an earlier start took, by worker, sequence and number of workers") {
+TEST_CASE("initial_points_left: returns the points that no individual of an earlier start used") {
     search::Population population(search::ExchangeKind::none, 1);
     const auto bred = [&](std::uint32_t restart, std::uint32_t worker, std::uint32_t sequence,
                           search::Operator by = search::Operator::given) {
@@ -86,14 +85,14 @@ TEST_CASE(
         one.id = search::Id::make(restart, worker, sequence);
         population.merge(one);
     };
-    bred(0, 0, 1);  // takes 0 of 0 … 9
-    bred(0, 2, 1);  // 2
-    bred(0, 2, 2);  // 5
+    bred(0, 0, 1);  // uses point 0 of 0 to 9
+    bred(0, 2, 1);  // uses point 2
+    bred(0, 2, 2);  // uses point 5
     const std::vector<EarlierStart> first{{0, 3}};
     CHECK(initial_points_left(population, first, 10) == std::vector<std::uint32_t>{1, 3, 4, 6, 7, 8, 9});
 
-    bred(1, 1, 1);  // the second of these
-    bred(1, 0, 9);  // none
+    bred(1, 1, 1);  // uses the second remaining point, 3
+    bred(1, 0, 9);  // uses no point
     bred(1, 0, 1, search::Operator::repeat);
     const std::vector<EarlierStart> both{{0, 3}, {1, 2}};
     CHECK(initial_points_left(population, both, 10) == std::vector<std::uint32_t>{1, 4, 6, 7, 8, 9});
@@ -102,7 +101,7 @@ TEST_CASE(
           std::vector<std::uint32_t>{0, 1});
 }
 
-TEST_CASE("initial_points_left ends at the last worker of the last start that there can be") {
+TEST_CASE("initial_points_left: works with the largest possible restart and worker") {
     search::Population population(search::ExchangeKind::none, 1);
     search::Individual last;
     last.id = search::Id::make(4095, 0xFFFFF, 100);
@@ -112,7 +111,7 @@ TEST_CASE("initial_points_left ends at the last worker of the last start that th
     CHECK(initial_points_left(population, earlier, 2) == std::vector<std::uint32_t>{0, 1});
 }
 
-TEST_CASE("a start's points are the first births of the run") {
+TEST_CASE("latin: the first individuals of the workers are the points of the Latin hypercube") {
     World world(4, 2, evaluations(80), search::ExchangeKind::pollination);
     world.initial_design.space = plane();
     world.initial_design.start = search::Start::latin;
@@ -131,7 +130,7 @@ TEST_CASE("a start's points are the first births of the run") {
     CHECK(shares.size() == 8);
 }
 
-TEST_CASE("no genome that violates a constraint is trained, and all are canonical") {
+TEST_CASE("constraints: all trained genomes are canonical and obey the constraints") {
     search::Space space;
     space.genes = {
         {"x", search::RealGene{-5, 5}}, {"n", search::IntGene{0, 1}}, {"y", search::RealGene{1, 5}, {{1, {1}}}}};
@@ -153,7 +152,7 @@ TEST_CASE("no genome that violates a constraint is trained, and all are canonica
     }
 }
 
-TEST_CASE("first points of screened and auto that are ruled out are drawn anew and cost no evaluation") {
+TEST_CASE("screened and auto: first points that cannot be trained are drawn again and cost no evaluation") {
     for (const search::PropagatorOptions& propagator : {search::PropagatorOptions{search::ScreenedOptions{}},
                                                         search::PropagatorOptions{search::AutomaticOptions{}}}) {
         World world(3, 1, evaluations(60), search::ExchangeKind::none);
@@ -174,7 +173,7 @@ TEST_CASE("first points of screened and auto that are ruled out are drawn anew a
     }
 }
 
-TEST_CASE("where no genome obeys the constraints, individuals fail and say so") {
+TEST_CASE("constraints: if no genome obeys the constraints, the individual fails with a message") {
     World world(1, 1, evaluations(2), search::ExchangeKind::none);
     world.initial_design.space = plane();
     world.initial_design.constraints.emplace_back("x > 5", plane());

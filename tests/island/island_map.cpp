@@ -4,7 +4,7 @@
 
 namespace finch::island {
 
-TEST_CASE("an island's leaders are its workers in order; an island may have none") {
+TEST_CASE("IslandMap: an island's leaders are its workers in ascending order; an island may have no workers") {
     const IslandMap map({2, 0, 0, 2, 0}, 4);
 
     CHECK(map.workers() == 5);

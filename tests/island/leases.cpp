@@ -27,12 +27,12 @@ search::Population population_of(std::initializer_list<int> bred_by_worker) {
 
 constexpr std::array<std::int64_t, 8> none{};
 
-/// An server at the first start, where nothing is unfinished.
+/// Returns a server for the first start, without unfinished individuals.
 LeaseServer server_of(const Budget& budget, const search::Population& population, std::size_t workers) {
     return {budget, population, {}, std::span(none).first(workers)};
 }
 
-/// Asks for `worker` until told `exhausted`; returns how many evaluations it was given.
+/// Requests leases for `worker` until the server answers `exhausted`. Returns the number of granted evaluations.
 std::int64_t drain(LeaseServer& server, std::int32_t worker, double seconds) {
     std::int64_t given = 0;
     while (true) {
@@ -47,7 +47,7 @@ std::int64_t drain(LeaseServer& server, std::int32_t worker, double seconds) {
 
 }  // namespace
 
-TEST_CASE("the server leases exactly the budget, whoever asks how fast") {
+TEST_CASE("LeaseServer: grants exactly the budget, for any order and speed of requests") {
     Budget budget;
     budget.evaluations = 1000;
     LeaseServer server = server_of(budget, population_of({}), 4);
@@ -62,7 +62,7 @@ TEST_CASE("the server leases exactly the budget, whoever asks how fast") {
     CHECK(server.answer({Kind::request, 0, 0, 0})->kind == Kind::exhausted);
 }
 
-TEST_CASE("an evaluation of over 10 ms is leased alone, a short one a share of what remains") {
+TEST_CASE("LeaseServer: grants one lease for evaluations above 10 ms, and a share of the budget for short ones") {
     Budget budget;
     budget.evaluations = 1600;
     LeaseServer server = server_of(budget, population_of({}), 4);
@@ -71,7 +71,7 @@ TEST_CASE("an evaluation of over 10 ms is leased alone, a short one a share of w
     CHECK(server.answer({Kind::request, 0, 0, 1e-5})->count == 1599 / 16);
 }
 
-TEST_CASE("what is known already counts against the budget, and what is given back can be leased again") {
+TEST_CASE("LeaseServer: known individuals count against the budget, and returned leases are granted again") {
     Budget budget;
     budget.evaluations = 10;
     LeaseServer server = server_of(budget, population_of({3, 4}), 2);
@@ -81,7 +81,7 @@ TEST_CASE("what is known already counts against the budget, and what is given ba
     CHECK(drain(server, 1, 1.0) == 2);
 }
 
-TEST_CASE("a result that was taken over counts in no budget") {
+TEST_CASE("LeaseServer: reused results do not count against a budget") {
     search::Population population = population_of({4, 6});
     search::Individual reused;
     reused.id = search::Id::make(0, 0, 99);
@@ -98,7 +98,7 @@ TEST_CASE("a result that was taken over counts in no budget") {
           std::vector<std::int64_t>{5});
 }
 
-TEST_CASE("all are done only when everybody has said so") {
+TEST_CASE("LeaseServer: all_done() is true only after every worker sent `done`") {
     LeaseServer server = server_of(Budget{}, population_of({}), 2);
 
     CHECK_FALSE(server.all_done());
@@ -108,7 +108,7 @@ TEST_CASE("all are done only when everybody has said so") {
     CHECK(server.all_done());
 }
 
-TEST_CASE("a budget of generations gives each worker as many") {
+TEST_CASE("LeaseServer: a budget of generations grants each worker the same number of evaluations") {
     Budget budget;
     budget.generations = 5;
     LeaseServer server = server_of(budget, population_of({}), 2);
@@ -117,23 +117,24 @@ TEST_CASE("a budget of generations gives each worker as many") {
     CHECK(drain(server, 1, 1e-5) == 5);
 }
 
-TEST_CASE("what is left of a budget of generations is a share of it, whatever the layouts were") {
+TEST_CASE("generation_quotas: each start gets the unused fraction of the generations, for any number of workers") {
     const auto quotas = [](const search::Population& population, std::vector<EarlierStart> earlier,
                            std::vector<std::int64_t> dealt) {
         return generation_quotas(10, population, earlier, dealt);
     };
     using Quotas = std::vector<std::int64_t>;
 
-    CHECK(quotas(population_of({4, 6}), {{0, 2}}, {0, 0, 0, 0, 0}) == Quotas(5, 5));  // half of it is left
+    CHECK(quotas(population_of({4, 6}), {{0, 2}}, {0, 0, 0, 0, 0}) == Quotas(5, 5));  // half of the budget is left
     CHECK(quotas(population_of({4, 6}), {{0, 2}}, {0}) == Quotas{5});
     CHECK(quotas(population_of({10, 10}), {{0, 2}}, {0, 0, 0}) == Quotas(3, 0));
     CHECK(quotas(population_of({3, 4, 3}), {{0, 3}}, {0}) == Quotas{7});  // 10 × (1 − 10/30), rounded
-    // The unfinished are evaluated in this start, so they count; who has more of them breeds fewer.
+    // Unfinished individuals are evaluated in this start and count against its quota. A worker with more unfinished
+    // individuals breeds fewer.
     CHECK(quotas(population_of({4, 6}), {{0, 2}}, {3, 0}) == Quotas{2, 5});
     CHECK(quotas(population_of({4, 6}), {{0, 2}}, {9, 2}) == Quotas{0, 0});
 }
 
-TEST_CASE("a budget of generations counts each result in the start that trained it") {
+TEST_CASE("generation_quotas: a result counts in the start that trained it, not in the start that bred it") {
     search::Population population = population_of({8});
     search::Individual resumed;
     resumed.id = search::Id::make(0, 0, 9);
@@ -143,12 +144,12 @@ TEST_CASE("a budget of generations counts each result in the start that trained 
     population.merge(resumed);
     const std::vector<EarlierStart> earlier{{0, 4}, {1, 1}};
 
-    // 10 generations: start 0 used 8 of 40, start 1 used 1 of 10; 0.7 are left, of 20.
+    // Start 0 used 8 of 40 evaluations, and start 1 used 1 of 10. This start gets the remaining 0.7 of its 20
+    // evaluations.
     CHECK(generation_quotas(10, population, earlier, std::array<std::int64_t, 2>{}) == std::vector<std::int64_t>{7, 7});
 }
 
-TEST_CASE(
-    "leases are held back until everybody is finished, then each names one of the best; what is bred is the rest") {
+TEST_CASE("final choice: the server grants repeats only after all trainings have ended, and each names a candidate") {
     Budget budget;
     budget.evaluations = 13;
     search::Population population = population_of({4, 3});
@@ -158,7 +159,7 @@ TEST_CASE(
     CHECK(server.answer(request)->count == 1);
 
     CHECK_FALSE(server.answer(request));
-    CHECK(server.begin_final_choice(population) == 0);  // two are on their way
+    CHECK(server.begin_final_choice(population) == 0);  // two individuals are in training
     for (const std::uint32_t number : {50U, 51U}) {
         search::Individual individual;
         individual.id = search::Id::make(0, 1, number);
@@ -182,7 +183,7 @@ TEST_CASE(
     CHECK(server.answer(request)->kind == Kind::exhausted);
 }
 
-TEST_CASE("short evaluations do not use what is held back, and a server that is closed lets nobody wait") {
+TEST_CASE("final choice: short evaluations do not use the reserved repeats, and a closed server answers `exhausted`") {
     Budget budget;
     budget.evaluations = 1000;
     LeaseServer server(budget, population_of({}), {}, std::span(none).first(1), search::FinalChoice{5, 20});
@@ -197,7 +198,7 @@ TEST_CASE("short evaluations do not use what is held back, and a server that is 
     CHECK(server.answer({Kind::request, 0, 0, 1e-5})->kind == Kind::exhausted);
 }
 
-TEST_CASE("a client keeps a lease that names somebody apart, and asks for no other beside it") {
+TEST_CASE("LeaseClient: stores a lease for a repeat separately, and requests no lease until the repeat is taken") {
     LeaseClient client;
     CHECK(client.should_ask(true));
     client.receive({Kind::grant, 0, 1, 0, {search::Id::make(0, 1, 2), {0.5}}});
@@ -212,7 +213,7 @@ TEST_CASE("a client keeps a lease that names somebody apart, and asks for no oth
     CHECK(client.should_ask(true));
 }
 
-TEST_CASE("a client asks once, and not while it holds leases") {
+TEST_CASE("LeaseClient: requests once, and makes no request while it holds leases") {
     LeaseClient client;
 
     CHECK_FALSE(client.should_ask(false));

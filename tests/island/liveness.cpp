@@ -6,8 +6,8 @@ using namespace finch::island;
 
 namespace {
 
-/// Looks every 0.1 s from `from` to `to`, while worker `speaker` (−1: nobody) gives a sign at every look. The first
-/// that is silent.
+/// Checks for silent leaders every 0.1 s from `from` to `to`. Worker `speaker` (-1: no worker) sends a sign of life
+/// before each check. Returns the first silent worker.
 std::optional<std::int32_t> look(Liveness& liveness, double from, double to, std::int32_t speaker) {
     for (int tick = 0; from + 0.1 * tick <= to; ++tick) {
         const double now = from + 0.1 * tick;
@@ -23,21 +23,21 @@ std::optional<std::int32_t> look(Liveness& liveness, double from, double to, std
 
 }  // namespace
 
-TEST_CASE("liveness: world rank 0 names the leader that is silent for three intervals, not those that speak") {
+TEST_CASE("liveness: world rank 0 names a leader that is silent for three intervals, and no other leader") {
     Liveness liveness(0, 3, 5, 100);
 
     CHECK(look(liveness, 100, 129.9, 1) == std::nullopt);
     CHECK(look(liveness, 130, 130.2, 1) == 2);
 }
 
-TEST_CASE("liveness: a timeout above three intervals is the limit") {
+TEST_CASE("liveness: if the timeout is longer than three intervals, the timeout is the limit") {
     Liveness liveness(0, 2, 60, 0);
 
     CHECK(look(liveness, 0, 59, -1) == std::nullopt);
     CHECK(look(liveness, 59.1, 61, -1) == 1);
 }
 
-TEST_CASE("liveness: the other leaders watch world rank 0 alone") {
+TEST_CASE("liveness: the other leaders watch only world rank 0") {
     Liveness liveness(2, 3, 5, 0);
     Liveness deserted(2, 3, 5, 0);
 
@@ -45,7 +45,7 @@ TEST_CASE("liveness: the other leaders watch world rank 0 alone") {
     CHECK(look(deserted, 0, 31, 1) == 0);
 }
 
-TEST_CASE("liveness: who announces something long is not silent until it is over") {
+TEST_CASE("liveness: a leader that announced a long operation is not silent until the announced time ends") {
     Liveness liveness(1, 2, 5, 0);
     liveness.heard(0, 0, 600);
 
@@ -53,7 +53,7 @@ TEST_CASE("liveness: who announces something long is not silent until it is over
     CHECK(look(liveness, 599.1, 601, -1) == 0);
 }
 
-TEST_CASE("liveness: a short sign after a long announcement counts, for every leader that is watched") {
+TEST_CASE("liveness: the next short sign of life from a leader ends its long announcement") {
     Liveness liveness(0, 4, 5, 0);
     for (const std::int32_t worker : {1, 2, 3}) {
         liveness.heard(worker, 0, 600);
@@ -66,7 +66,7 @@ TEST_CASE("liveness: a short sign after a long announcement counts, for every le
     CHECK(look(liveness, 130, 130.2, 1) == 2);
 }
 
-TEST_CASE("liveness: the next sign is due one interval after the last") {
+TEST_CASE("liveness: the next sign of life is due one interval after the last sign") {
     Liveness liveness(1, 2, 5, 100);
     CHECK(liveness.next_sign() == 110);
     CHECK(liveness.sign_is_due(112));
@@ -76,7 +76,7 @@ TEST_CASE("liveness: the next sign is due one interval after the last") {
     CHECK(Liveness(1, 2, 0, 0).next_sign() > 1e300);
 }
 
-TEST_CASE("liveness: after an announcement a sign is due at once, and then once per interval") {
+TEST_CASE("liveness: after an announcement, a sign of life is due immediately, and then once per interval") {
     Liveness liveness(0, 2, 5, 0);
 
     CHECK_FALSE(liveness.sign_is_due(9));
@@ -87,7 +87,7 @@ TEST_CASE("liveness: after an announcement a sign is due at once, and then once 
     CHECK_FALSE(liveness.sign_is_due(21));
 }
 
-TEST_CASE("liveness: a process that was suspended itself blames nobody") {
+TEST_CASE("liveness: after a suspension, a process waits for a full limit before it reports a silent leader") {
     Liveness liveness(0, 2, 5, 0);
     CHECK(look(liveness, 0, 10, -1) == std::nullopt);
 
@@ -97,7 +97,7 @@ TEST_CASE("liveness: a process that was suspended itself blames nobody") {
     CHECK(look(liveness, 3629.1, 3631, -1) == 1);
 }
 
-TEST_CASE("liveness: many leaders give fewer signs, and nobody is watched where the timeout is 0") {
+TEST_CASE("liveness: with many leaders the interval is longer, and a timeout of 0 disables the check") {
     CHECK(Liveness(0, 5000, 5, 0).interval() == doctest::Approx(50));
     CHECK(Liveness(0, 5000, 5, 0).limit() == doctest::Approx(150));
     Liveness nobody(0, 2, 0, 0);
@@ -105,7 +105,7 @@ TEST_CASE("liveness: many leaders give fewer signs, and nobody is watched where 
     CHECK_FALSE(nobody.sign_is_due(1000));
 }
 
-TEST_CASE("liveness: an operation on files is allowed what its last time says, never less than three minutes") {
+TEST_CASE("allowed_seconds: 20 times the last duration, at least 180 s, at most 600 s or three times that duration") {
     CHECK(allowed_seconds(0) == long_seconds);
     CHECK(allowed_seconds(0.01) == 180);
     CHECK(allowed_seconds(9) == 180);

@@ -1,4 +1,4 @@
-// Several objectives: the same front whatever the order of arrival, for all who know the island.
+// Several objectives: all leaders of an island have the same front, for any order of arrival.
 #include "finch/search/objectives.hpp"
 
 #include "finch/island/worker.hpp"
@@ -22,8 +22,7 @@ std::vector<search::Id> ids(const std::vector<const search::Individual*>& indivi
 
 }  // namespace
 
-TEST_CASE(
-    "with costs every leader of an island has the same active ones in the same order, through kills and resumes") {
+TEST_CASE("with costs, all leaders of an island have the same active individuals in the same order, despite kills") {
     for (const auto kind :
          {search::ExchangeKind::none, search::ExchangeKind::migration, search::ExchangeKind::pollination}) {
         World world(4, 2, evaluations(160), kind);
@@ -48,8 +47,9 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("with costs the search finds the front, not the smallest loss alone") {
-    // Σx² and (2 − x0)²: the front is all x0 in [0, 2] with x1 = 0, the smallest loss its one end.
+TEST_CASE("with costs, the search finds the whole front, not only the smallest loss") {
+    // The objectives are the sum of x² and (2 - x0)². The front is x0 in [0, 2] with x1 = 0. The smallest loss is one
+    // end of it.
     const auto bred_at_the_other_end = [](const std::vector<search::Cost>& costs) {
         World world(3, 1, evaluations(900), search::ExchangeKind::none);
         world.costs = costs;

@@ -1,4 +1,4 @@
-// Trainings of epochs on several workers: what leaders know of each other's, and what is left of it after a stop.
+// Pruning of trainings on several workers: the knowledge that leaders share, and the state after a restart.
 #include "island/world.hpp"
 
 #include <cmath>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t epochs = 27;
 
-/// A law of its own for each genome, towards Σx².
+/// Returns a loss that falls with the epochs towards the sum of x². The speed of the fall depends on the genome.
 double loss_after(const search::Individual& individual, std::size_t epoch) {
     double end = 0;
     for (const double x : individual.genome) {
@@ -28,10 +28,10 @@ World pruning_world(int workers, int islands, Budget budget, const search::Pruni
 }
 
 double least_loss(const search::Individual& individual, std::size_t epoch) {
-    return loss_after(individual, epoch);  // it falls from epoch to epoch
+    return loss_after(individual, epoch);  // the loss falls from epoch to epoch
 }
 
-/// What must be true of every individual of a run.
+/// Checks the rungs and the losses of every individual of a run.
 void check_rungs(const search::Population& population, const search::Rungs& rungs) {
     for (const auto& [id, individual] : population.individuals()) {
         std::int32_t rung = 0;
@@ -60,7 +60,7 @@ std::size_t count(const search::Population& population, search::Outcome outcome)
 
 }  // namespace
 
-TEST_CASE("halving on several workers: one in three goes on, the budget is exact, and twice is the same") {
+TEST_CASE("halving: about one in three trainings continues, the budget is exact, and a second run is identical") {
     const auto searched = [] {
         World world = pruning_world(6, 2, evaluations(240), search::HalvingOptions{});
         CHECK(world.run(plenty));
@@ -82,7 +82,7 @@ TEST_CASE("halving on several workers: one in three goes on, the budget is exact
     CHECK(population == searched());
 }
 
-TEST_CASE("median and curve on several workers end trainings, and never all") {
+TEST_CASE("median and curve end some trainings early, but never all, on several workers") {
     for (const search::PruningOptions& rule :
          {search::PruningOptions{search::MedianOptions{}}, search::PruningOptions{search::CurveOptions{}}}) {
         World world = pruning_world(4, 1, evaluations(120), rule);
@@ -98,10 +98,10 @@ TEST_CASE("median and curve on several workers end trainings, and never all") {
     }
 }
 
-TEST_CASE("a leader hears of the rungs of its island while trainings go on, and of no other's") {
+TEST_CASE("a leader receives the rungs of running trainings of its own island; only worker 0 receives those of all") {
     World world = pruning_world(4, 2, evaluations(8), search::HalvingOptions{});
     world.loss_after = [](const search::Individual& individual, std::size_t epoch) {
-        return loss_after(individual, epoch) - 1000.0 * individual.id.worker();  // none is worse than those before it
+        return loss_after(individual, epoch) - 1000.0 * individual.id.worker();  // later workers have lower losses
     };
     world.slots = 1;
     CHECK_FALSE(world.run(22));
@@ -117,7 +117,7 @@ TEST_CASE("a leader hears of the rungs of its island while trainings go on, and 
     CHECK(world.run(plenty));
 }
 
-TEST_CASE("a run that is killed again and again compares with all that came to a rung before, and ends as it must") {
+TEST_CASE("halving: after repeated kills, a run knows the rungs of all earlier trainings and completes correctly") {
     World world = pruning_world(4, 2, evaluations(300), search::HalvingOptions{});
     std::set<search::Id> seen_unfinished;
     for (const int workers : {4, 3, 4, 2, 6, 4}) {
@@ -145,7 +145,7 @@ TEST_CASE("a run that is killed again and again compares with all that came to a
     check_rungs(after, {1, 3});
 }
 
-TEST_CASE("a budget of epochs ends the run; what is in training is saved, and goes on where it is raised") {
+TEST_CASE("budget of epochs: the run ends and saves the running trainings, and continues if the budget is raised") {
     Budget budget;
     budget.epochs = 300;
     World world = pruning_world(4, 2, budget, search::NoPruning{});
@@ -156,7 +156,7 @@ TEST_CASE("a budget of epochs ends the run; what is in training is saved, and go
     const search::Population first = world.recorded();
     CHECK(world.workers_[0]->exit_reason() == ExitReason::complete);
     CHECK(first.epochs() >= 300);
-    CHECK(first.epochs() < 300 + 4 * 10);  // they go on while world rank 0 is being told
+    CHECK(first.epochs() < 300 + 4 * 10);  // the workers train until they receive the stop of world rank 0
     CHECK(first.unfinished().size() > 0);
     double used = 0;
     for (const auto& [id, individual] : first.individuals()) {
@@ -165,7 +165,7 @@ TEST_CASE("a budget of epochs ends the run; what is in training is saved, and go
     }
     CHECK(used > 0.5);
 
-    CHECK(world.run(plenty));  // nothing is left to train
+    CHECK(world.run(plenty));  // the budget is already used
     CHECK(world.recorded().epochs() < 300 + 4 * 15);
     world.budget_.epochs = 600;
     CHECK(world.run(plenty));
@@ -175,7 +175,7 @@ TEST_CASE("a budget of epochs ends the run; what is in training is saved, and go
     }
 }
 
-TEST_CASE("evaluations without a finite loss are recorded as every reader accepts them, and count") {
+TEST_CASE("evaluations without a finite loss are recorded with a problem, and count against the budget") {
     const double infinity = std::numeric_limits<double>::infinity();
     for (const double bad : {std::nan(""), infinity, -infinity}) {
         World world = pruning_world(3, 1, evaluations(60), search::HalvingOptions{1, 3});

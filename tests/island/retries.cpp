@@ -1,4 +1,4 @@
-// Evaluations that failed are tried again, under a new id and lease.
+// Failed evaluations are retried, with a new id and a new lease.
 #include "island/world.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ using search::Id;
 using search::Individual;
 using search::Outcome;
 
-/// How often each individual was tried again.
+/// Returns the number of retries per failed individual.
 std::map<Id, int> retries_of(const search::Population& population) {
     std::map<Id, int> counts;
     for (const auto& [id, individual] : population.individuals()) {
@@ -27,7 +27,8 @@ int tries_before(const search::Population& population, const Individual& individ
     return individual.retry_of == Id{} ? 0 : 1 + tries_before(population, *population.find(individual.retry_of));
 }
 
-/// No retry but of what failed, of the same genes, once each, and no more than `most` in a row.
+/// Checks that each retry has the genes of a failed individual, that no individual is retried twice, and that no chain
+/// of retries is longer than `most`.
 void check_retries(const search::Population& population, int most) {
     for (const auto& [id, count] : retries_of(population)) {
         REQUIRE(population.find(id) != nullptr);
@@ -45,7 +46,7 @@ void check_retries(const search::Population& population, int most) {
     }
 }
 
-/// Those that failed, may be tried again, and were not.
+/// Returns the number of failed individuals that could be retried and were not.
 int left_over(const search::Population& population, int most) {
     const auto tried = retries_of(population);
     int left = 0;
@@ -62,7 +63,7 @@ bool is_on_the_right(const Individual& individual) {
 
 }  // namespace
 
-TEST_CASE("what fails is tried again as often as it may, within the budget; what succeeds then is not") {
+TEST_CASE("retries: failed evaluations are retried up to the limit and within the budget, successful ones are not") {
     for (const bool fails_always : {true, false}) {
         World world(3, 1, evaluations(90), search::ExchangeKind::pollination);
         world.retries = 2;
@@ -74,11 +75,11 @@ TEST_CASE("what fails is tried again as often as it may, within the budget; what
         CHECK(population.evaluations() == 90);
         check_retries(population, fails_always ? 2 : 1);
         CHECK(retries_of(population).size() > 10);
-        CHECK(left_over(population, 2) <= 3);  // one of each worker, when the budget ends
+        CHECK(left_over(population, 2) <= 3);  // one per worker at the end of the budget
     }
 }
 
-TEST_CASE("records that name each other as what failed before them end as tried often enough") {
+TEST_CASE("retries: records that name each other as predecessors are not retried") {
     search::Population population(search::ExchangeKind::none, 1);
     for (const auto& [number, before] : {std::pair{1U, 2U}, {2U, 1U}, {3U, 1U}}) {
         Individual one;
@@ -93,7 +94,7 @@ TEST_CASE("records that name each other as what failed before them end as tried 
     CHECK_FALSE(retries.take().has_value());
 }
 
-TEST_CASE("without retries nothing is tried again; nor is what never began") {
+TEST_CASE("retries: no evaluation is retried without the option, and an evaluation that never started is not retried") {
     World world(2, 1, evaluations(40), search::ExchangeKind::none);
     world.fails = is_on_the_right;
     REQUIRE(world.run(100000));
@@ -106,7 +107,7 @@ TEST_CASE("without retries nothing is tried again; nor is what never began") {
     CHECK(retries_of(other.recorded()).empty());
 }
 
-TEST_CASE("what was not tried again before a stop is after it, once, on whatever workers are there") {
+TEST_CASE("retries: a failed evaluation without a retry before a stop is retried once after the restart") {
     int waited = 0;
     for (int rounds = 20; rounds < 200; rounds += 20) {
         World world(4, 2, evaluations(120), search::ExchangeKind::pollination);
@@ -124,7 +125,7 @@ TEST_CASE("what was not tried again before a stop is after it, once, on whatever
     CHECK(waited > 0);
 }
 
-TEST_CASE("initial_points come before retries, and none is lost") {
+TEST_CASE("retries: initial points come before retries, and no initial point is lost") {
     World world(2, 1, evaluations(60), search::ExchangeKind::none);
     world.set_space(plane());
     world.initial_design.space = plane();
@@ -142,7 +143,7 @@ TEST_CASE("initial_points come before retries, and none is lost") {
     CHECK(first == 16);
 }
 
-TEST_CASE("genes that failed as often as they may are not evaluated any more, even where others are trained again") {
+TEST_CASE("retries: genes that failed up to the limit are not evaluated again, even if duplicates are trained") {
     search::Space space;
     space.genes = {{"word", search::ChoiceGene{{"a", "b"}}}, {"n", search::IntGene{0, 1}}};
     for (const auto duplicates : {search::Duplicates::train, search::Duplicates::breed}) {

@@ -1,4 +1,4 @@
-// Why leaders end: budgets, a stop, a failure, one that is silent.
+// The reasons for a leader to end: budgets, a stop request, a failure, a silent leader.
 #include "finch/base/clock.hpp"
 #include "finch/island/worker.hpp"
 
@@ -11,7 +11,7 @@
 
 namespace finch::island {
 
-TEST_CASE("a target loss ends the run: nothing starts, what runs is saved, and goes on where the target is lowered") {
+TEST_CASE("target loss: the run ends, saves the running trainings, and continues if the target is lowered") {
     Budget budget;
     budget.target_loss = 0.5;
     World world(4, 2, budget, search::ExchangeKind::pollination);
@@ -35,12 +35,12 @@ TEST_CASE("a target loss ends the run: nothing starts, what runs is saved, and g
     }
 }
 
-TEST_CASE("a budget of hours ends the run, also where world rank 0 has long nothing to do; nothing is thrown away") {
+TEST_CASE("budget of hours: the run ends even if world rank 0 is idle, and the running trainings are saved") {
     Budget budget;
-    budget.hours = 0.001;  // 3.6 s of this clock
+    budget.hours = 0.001;  // 3.6 s of the simulated clock
     budget.evaluations = 5;
     World world(5, 1, budget, search::ExchangeKind::none);
-    world.looks = {3, 20, 1000000000, 1000000000, 1000000000};  // the last would train for ever
+    world.looks = {3, 20, 1000000000, 1000000000, 1000000000};  // the last three trainings would never end
 
     CHECK(world.run(plenty));
 
@@ -48,14 +48,14 @@ TEST_CASE("a budget of hours ends the run, also where world rank 0 has long noth
     CHECK(world.now_ < 1 + 3.7);
     CHECK(world.recorded().finished() == 2);
     CHECK(world.recorded().unfinished().size() == 3);
-    // Each of the three that see it tells world rank 0, which tells the four others once.
+    // Each of the three workers that still train notifies world rank 0. World rank 0 notifies the four others once.
     CHECK(world.messages_to_others(search::Record(search::Halt{}).index()) <= 3 + 4);
     for (const auto& worker : world.workers_) {
         CHECK(worker->exit_reason() == ExitReason::complete);
     }
 }
 
-TEST_CASE("a budget of node hours is used faster on more nodes") {
+TEST_CASE("budget of node hours: a run on more nodes uses it faster") {
     Budget budget;
     budget.node_hours = 0.001;
     World world(2, 1, budget, search::ExchangeKind::none);
@@ -67,7 +67,7 @@ TEST_CASE("a budget of node hours is used faster on more nodes") {
     CHECK(world.now_ < 1 + 3.7 / 4);
 }
 
-TEST_CASE("budgets of hours and of node hours are of all starts: what earlier ones used is not there again") {
+TEST_CASE("budgets of hours and node hours include the time that earlier starts used") {
     Budget hours;
     hours.hours = 3.6 / 3600;
     World one(2, 1, hours, search::ExchangeKind::none);
@@ -92,7 +92,7 @@ TEST_CASE("budgets of hours and of node hours are of all starts: what earlier on
     CHECK(one.bred_in_last_start() == 0);
 }
 
-TEST_CASE("generations over changing layouts: each start uses the share that is left") {
+TEST_CASE("budget of generations: a start with fewer workers uses the unused fraction of the budget") {
     Budget budget;
     budget.generations = 10;
     World world(4, 1, budget, search::ExchangeKind::none);
@@ -110,12 +110,12 @@ TEST_CASE("generations over changing layouts: each start uses the share that is 
     CHECK(world.recorded().finished() == static_cast<std::size_t>(first + std::round(20 * (1 - first / 40))));
 }
 
-TEST_CASE("the stop begins when a snapshot, the archive and 5 s are left") {
+TEST_CASE("deadline: the stop begins just early enough for a snapshot, for the archive and for 5 s of reserve") {
     World world(2, 1, evaluations(1000000), search::ExchangeKind::none);
     world.end_time = 101;
     world.checkpoint_seconds = 8;
     CHECK_FALSE(world.run(1));
-    CHECK_FALSE(world.go_on(100, 0.85));  // to 13.2 s before the end
+    CHECK_FALSE(world.go_on(100, 0.85));  // until 13.2 s before the end
     CHECK(world.workers_[0]->exit_reason() == ExitReason::complete);
 
     CHECK(world.go_on(plenty, 0.01));
@@ -127,7 +127,7 @@ TEST_CASE("the stop begins when a snapshot, the archive and 5 s are left") {
     CHECK(why.find("FINCH_DEADLINE") != std::string::npos);
 }
 
-TEST_CASE("the stop begins early enough for an archive as slow as the last one, on every leader by itself") {
+TEST_CASE("deadline: every leader adds the duration of the last archive to the time for the stop") {
     for (const bool is_alone : {false, true}) {
         CAPTURE(is_alone);
         World world(2, 1, evaluations(1000000), search::ExchangeKind::none);
@@ -138,7 +138,7 @@ TEST_CASE("the stop begins early enough for an archive as slow as the last one, 
         world.archive_->on_write = [&world] { world.now_ += 4; };
         CHECK_FALSE(world.go_on(30, 0.6));
         REQUIRE(world.archive_->written > 0);
-        world.stopped = is_alone ? world.workers_[0].get() : nullptr;  // so that it tells nobody
+        world.stopped = is_alone ? world.workers_[0].get() : nullptr;  // it cannot notify the other leader
 
         while (world.workers_[1]->exit_reason() == ExitReason::complete && world.now_ < world.end_time) {
             static_cast<void>(world.go_on(1, 0.01));
@@ -149,7 +149,7 @@ TEST_CASE("the stop begins early enough for an archive as slow as the last one, 
     }
 }
 
-TEST_CASE("a budget of generations gives every worker as many evaluations") {
+TEST_CASE("budget of generations: every worker evaluates the same number of individuals") {
     Budget budget;
     budget.generations = 9;
     World world(3, 3, budget, search::ExchangeKind::migration);
@@ -164,7 +164,7 @@ TEST_CASE("a budget of generations gives every worker as many evaluations") {
     CHECK(bred == std::map<std::uint32_t, int>{{0, 9}, {1, 9}, {2, 9}});
 }
 
-TEST_CASE("a leader that stops is named with its place by those that watch it; nobody is named where all live") {
+TEST_CASE("liveness: the watching leaders name a suspended leader with its rank and node, and no running leader") {
     for (const std::size_t victim : {0U, 2U}) {
         CAPTURE(victim);
         World world(3, 1, evaluations(1'000'000), search::ExchangeKind::none);
@@ -187,7 +187,7 @@ TEST_CASE("a leader that stops is named with its place by those that watch it; n
     }
 }
 
-TEST_CASE("a leader that stops within its snapshots is named after what they may take, not after ten minutes") {
+TEST_CASE("liveness: a leader that hangs during its snapshots is named after the time allowed for snapshots") {
     World world(3, 1, evaluations(1'000'000), search::ExchangeKind::none);
     world.timeout_seconds = 5;
     world.checkpoint_seconds = 8;
@@ -211,7 +211,7 @@ TEST_CASE("a leader that stops within its snapshots is named after what they may
     CHECK(seconds < 190);
 }
 
-TEST_CASE("leaders that only wait for the last training give signs of life") {
+TEST_CASE("liveness: leaders that wait for the last training still send signs of life") {
     World world(3, 1, evaluations(3), search::ExchangeKind::none);
     world.timeout_seconds = 5;
     CHECK_FALSE(world.run(8));
@@ -221,7 +221,7 @@ TEST_CASE("leaders that only wait for the last training give signs of life") {
     CHECK(world.recorded().finished() == 3);
 }
 
-TEST_CASE("an orderly stop saves what runs, all leave, and the next start goes on with it") {
+TEST_CASE("orderly stop: running trainings are saved, all leaders leave, and the next start continues the trainings") {
     std::size_t unfinished = 0;
     for (const int rounds : {11, 20, 29, 40, 53}) {
         World world(4, 2, evaluations(100), search::ExchangeKind::pollination);
@@ -243,7 +243,7 @@ TEST_CASE("an orderly stop saves what runs, all leave, and the next start goes o
     CHECK(unfinished > 0);
 }
 
-TEST_CASE("after TERM a leader leaves at once and waits for nobody") {
+TEST_CASE("urgent stop: after SIGTERM a leader leaves without waiting for others") {
     World world(2, 1, evaluations(100), search::ExchangeKind::none);
     CHECK_FALSE(world.run(20));
     world.stop = StopRequest::urgent;

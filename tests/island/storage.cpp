@@ -1,4 +1,4 @@
-// What leaders do where the journal or the archive cannot be kept.
+// Failures of the journal or of the archive, and the reaction of the leaders.
 #include "finch/island/worker.hpp"
 
 #include "island/world.hpp"
@@ -7,7 +7,7 @@
 
 namespace finch::island {
 
-TEST_CASE("a journal that cannot be written stops the run in order, and nobody hears of what is not recorded") {
+TEST_CASE("a failed journal write causes an orderly stop, and unrecorded results are never sent to other leaders") {
     World world(3, 1, evaluations(500), search::ExchangeKind::none);
     CHECK_FALSE(world.run(1));
     world.files_[1]->full = true;
@@ -18,7 +18,7 @@ TEST_CASE("a journal that cannot be written stops the run in order, and nobody h
     CHECK(world.workers_[0]->population() == world.recorded());
 }
 
-TEST_CASE("a journal that cannot be synced stops the run in order, and the next start completes it") {
+TEST_CASE("a failed journal sync causes an orderly stop, and the next start completes the run") {
     for (const std::size_t victim : {0U, 1U}) {
         CAPTURE(victim);
         World world(3, 1, evaluations(500), search::ExchangeKind::none);
@@ -39,7 +39,7 @@ TEST_CASE("a journal that cannot be synced stops the run in order, and the next 
     }
 }
 
-TEST_CASE("a sync that fails once all is trained is a warning: what is there was told, and the archive holds it") {
+TEST_CASE("a failed journal sync after all trainings is only a warning, because the archive has the results") {
     World world(2, 1, evaluations(20), search::ExchangeKind::none);
     world.looks = {3, 2000};
     CHECK_FALSE(world.run(1000));
@@ -53,7 +53,7 @@ TEST_CASE("a sync that fails once all is trained is a warning: what is there was
     CHECK(world.observer_.warnings.front().find("fdatasync") != std::string::npos);
 }
 
-TEST_CASE("an archive that cannot be written is tried again, then the run stops") {
+TEST_CASE("a failed archive write is repeated, and then the run stops") {
     World world(2, 1, evaluations(1000000), search::ExchangeKind::none);
     CHECK_FALSE(world.run(1));
     world.archive_->full = true;

@@ -10,7 +10,7 @@
 
 namespace finch::island {
 
-TEST_CASE("every budget of evaluations is used exactly, with any exchange, and all leaders end") {
+TEST_CASE("workers use a budget of evaluations exactly with every exchange kind, and all leaders end") {
     for (const auto kind :
          {search::ExchangeKind::none, search::ExchangeKind::migration, search::ExchangeKind::pollination}) {
         for (const int budget : {1, 3, 4, 50, 333}) {
@@ -27,7 +27,7 @@ TEST_CASE("every budget of evaluations is used exactly, with any exchange, and a
     }
 }
 
-TEST_CASE("at the end every leader of an island knows the same of it, and the archivist everything") {
+TEST_CASE("at the end, all leaders of an island know the same best individuals, and the archivist knows all records") {
     for (const auto kind : {search::ExchangeKind::migration, search::ExchangeKind::pollination}) {
         World world(6, 3, evaluations(200), kind, 20);
         CHECK(world.run(plenty));
@@ -46,7 +46,7 @@ TEST_CASE("at the end every leader of an island knows the same of it, and the ar
     }
 }
 
-TEST_CASE("learning curves go to the archivist alone") {
+TEST_CASE("learning curves are sent only to the archivist") {
     World world(4, 2, evaluations(60), search::ExchangeKind::pollination);
     world.epochs = 3;
 
@@ -62,7 +62,7 @@ TEST_CASE("learning curves go to the archivist alone") {
     }
 }
 
-TEST_CASE("under migration every evaluated individual is active on exactly one island") {
+TEST_CASE("under migration, every evaluated individual is active on exactly one island") {
     World world(4, 2, evaluations(150), search::ExchangeKind::migration);
     CHECK(world.run(plenty));
     const search::Population recorded = world.recorded();
@@ -71,9 +71,7 @@ TEST_CASE("under migration every evaluated individual is active on exactly one i
     CHECK_FALSE(recorded.homes().empty());
 }
 
-TEST_CASE(
-    "killed at any moment and started again with other workers, no result is lost or repeated and the budget is "
-    "exact") {
+TEST_CASE("after kills and restarts with other workers, no result is lost or repeated, and the budget is exact") {
     for (const int rounds : {5, 17, 60, 141}) {
         World world(4, 2, evaluations(120), search::ExchangeKind::pollination);
         std::map<search::Id, double> known;
@@ -97,7 +95,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a leader keeps the memberships that its island still uses, the archivist those that any island uses") {
+TEST_CASE("after a restart, a leader keeps only memberships that its island uses, and the archivist all used ones") {
     constexpr std::size_t islands = 12;
     constexpr std::size_t parents = 8;
     World world(islands, islands, evaluations(1200), search::ExchangeKind::pollination);
@@ -114,7 +112,7 @@ TEST_CASE("a leader keeps the memberships that its island still uses, the archiv
     }
 }
 
-TEST_CASE("several slots hold several individuals at once") {
+TEST_CASE("a worker with several slots uses the budget exactly") {
     World world(2, 1, evaluations(40), search::ExchangeKind::none);
     world.slots = 4;
 
@@ -123,7 +121,7 @@ TEST_CASE("several slots hold several individuals at once") {
     CHECK(world.recorded().finished() == 40);
 }
 
-TEST_CASE("a resumed individual belongs to its island of birth, whoever trains it") {
+TEST_CASE("a resumed individual belongs to its island of birth, no matter which worker trains it") {
     for (const int slots : {1, 3}) {
         for (const int workers : {2, 3, 6}) {
             World world(4, 2, evaluations(60), search::ExchangeKind::pollination);
@@ -150,7 +148,7 @@ TEST_CASE("a resumed individual belongs to its island of birth, whoever trains i
     }
 }
 
-TEST_CASE("every attempt is recorded before it begins, in each start anew") {
+TEST_CASE("in each start, every attempt is recorded before its training begins") {
     World world(2, 1, evaluations(4), search::ExchangeKind::none);
     world.looks = {1000000, 1000000};
     CHECK_FALSE(world.run(20));
@@ -165,7 +163,7 @@ TEST_CASE("every attempt is recorded before it begins, in each start anew") {
     }
 }
 
-TEST_CASE("an individual whose process died trains with nothing beside it in its worker, after the others") {
+TEST_CASE("an individual with a recorded death of its process is trained alone in its worker, after the others") {
     World world(1, 1, evaluations(6), search::ExchangeKind::none);
     world.slots = 3;
     world.looks = {30};
@@ -186,7 +184,7 @@ TEST_CASE("an individual whose process died trains with nothing beside it in its
     CHECK(std::find(evaluator.joined_by.begin(), evaluator.joined_by.end(), suspect.id) == evaluator.joined_by.end());
 }
 
-TEST_CASE("one at a time: the unfinished go on alone in the whole run, then everybody breeds") {
+TEST_CASE("one_at_a_time: the whole run trains unfinished individuals one after the other, then breeds") {
     World world(4, 2, evaluations(40), search::ExchangeKind::pollination);
     world.looks = {40, 40, 40, 40};
     CHECK_FALSE(world.run(35));
@@ -211,7 +209,8 @@ TEST_CASE("one at a time: the unfinished go on alone in the whole run, then ever
     }
     CHECK(world.go_on(plenty));
     CHECK(world.recorded().finished() == 40);
-    // Worker 0, of island 0, trained them all; the leaders of the other island know theirs.
+    // Worker 0 of island 0 trained all unfinished individuals. The leaders of island 1 know the results of their own
+    // island.
     for (const search::Individual* individual : before.unfinished()) {
         for (const int worker : {1, 3}) {
             const auto& known = world.workers_[static_cast<std::size_t>(worker)]->population();
@@ -220,7 +219,7 @@ TEST_CASE("one at a time: the unfinished go on alone in the whole run, then ever
     }
 }
 
-TEST_CASE("a genome whose network cannot exist is bred again, and recorded as failed where none can") {
+TEST_CASE("a genome with an impossible network is replaced; the individual fails if all genomes are impossible") {
     World some(2, 1, evaluations(60), search::ExchangeKind::none);
     some.exists = [](const search::Genome& genome) { return genome[0] > 0; };
     World none(1, 1, evaluations(3), search::ExchangeKind::none);
@@ -237,7 +236,7 @@ TEST_CASE("a genome whose network cannot exist is bred again, and recorded as fa
     CHECK(none.recorded().best() == nullptr);
 }
 
-TEST_CASE("every island breeds with its own propagator, also after a resume with the others") {
+TEST_CASE("each island breeds with its own propagator, also after a restart with other propagators") {
     World world(5, 2, evaluations(200), search::ExchangeKind::pollination);
     world.of_islands = {search::CmaEsOptions{}, search::SwarmOptions{}};
     world.run(60);
@@ -253,12 +252,12 @@ TEST_CASE("every island breeds with its own propagator, also after a resume with
     using search::Operator;
     using Set = std::set<Operator>;
     CHECK(operators[{0, 0}] == Set{Operator::cma_es});
-    CHECK(operators[{0, 1}] == Set{Operator::random});  // the particles' first places
+    CHECK(operators[{0, 1}] == Set{Operator::random});  // the first positions of the particles are random
     CHECK(operators[{1, 0}] == Set{Operator::random, Operator::swarm});
     CHECK(operators[{1, 1}] == Set{Operator::simplex});
 }
 
-TEST_CASE("a propagator plans with the evaluations of its island") {
+TEST_CASE("a propagator plans with the number of evaluations of its own island, not of the whole search") {
     World world(8, 8, evaluations(160), search::ExchangeKind::none);
     world.propagator = search::ScreenedOptions{};
     search::Space space;
@@ -274,11 +273,12 @@ TEST_CASE("a propagator plans with the evaluations of its island") {
         ++births[individual.bred_by];
         CHECK(individual.breeding.budget_used <= 1);
     }
-    // Of 20 evaluations a quarter, or six, come before the model; of 160 they would be 20.
+    // With 20 evaluations per island, six individuals are bred before the model. With 160 evaluations, 20 individuals
+    // would be bred before it.
     CHECK(births[search::Operator::model_screened] > 70);
 }
 
-TEST_CASE("after kills and resumes every leader breeds as one who has read the run directory") {
+TEST_CASE("after kills and restarts, every leader breeds the same genomes as with all records of the run") {
     const auto check = [](search::ExchangeKind kind, const search::PropagatorOptions& options, int budget = 400) {
         CAPTURE(options.index());
         World world(4, 2, evaluations(budget), kind);

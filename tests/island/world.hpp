@@ -22,12 +22,12 @@ inline search::Space plane() {
     return space;
 }
 
-/// A run of several workers in one thread, with a clock of its own and journals that survive.
+/// A run of several workers in one thread, with a simulated clock. The journals remain after a simulated kill.
 class World {
 public:
     static constexpr double seconds_of_round = 0.001;
 
-    /// A message takes `delay` rounds of the usual length.
+    /// A message takes `delay` rounds of `seconds_of_round`.
     World(int workers, int islands, Budget budget, search::ExchangeKind kind, int delay = 3)
         : budget_(budget),
           kind_(kind),
@@ -35,7 +35,8 @@ public:
           delay_(delay),
           journals_(static_cast<std::size_t>(workers)) {}
 
-    /// Steps all workers in turn until all are over or `rounds` are done; a kill is a small `rounds`.
+    /// Starts all workers. Then steps them in turn until all have ended or `rounds` rounds are done. A small `rounds`
+    /// simulates a kill. Returns whether all workers have ended.
     bool run(int rounds, int workers_now = 0) {
         const int count = workers_now > 0 ? workers_now : static_cast<int>(journals_.size());
         journals_.resize(static_cast<std::size_t>(std::max<int>(count, static_cast<int>(journals_.size()))));
@@ -43,7 +44,7 @@ public:
         return go_on(rounds);
     }
 
-    /// Steps the workers that stand, as run() does.
+    /// Steps the existing workers, without a new start. Returns whether all workers have ended.
     bool go_on(int rounds, double seconds_per_round = seconds_of_round) {
         for (int round = 0; round < rounds; ++round) {
             now_ += seconds_per_round;
@@ -61,10 +62,10 @@ public:
         return false;
     }
 
-    /// Adds a record as a worker of an earlier start would have.
+    /// Adds a record that a worker of an earlier start could have written.
     void add(const search::Record& record) { journals_[0].push_back(search::encode(record, 7)); }
 
-    /// How many individuals the last start bred.
+    /// Returns the number of individuals that the last start bred.
     [[nodiscard]] std::size_t bred_in_last_start() const {
         std::size_t count = 0;
         const search::Population all = recorded();
@@ -74,7 +75,7 @@ public:
         return count;
     }
 
-    /// How many messages of one kind the last start sent from leader to leader.
+    /// Returns the number of messages of one kind that leaders sent to other leaders in the last start.
     [[nodiscard]] std::size_t messages_to_others(std::size_t kind) const {
         std::size_t count = 0;
         for (const auto& mailbox : mailboxes_) {
@@ -84,7 +85,7 @@ public:
         return count;
     }
 
-    /// How many records of one kind the journals hold.
+    /// Returns the number of records of one kind in the journals.
     [[nodiscard]] std::size_t journaled(std::size_t kind) const {
         std::size_t count = 0;
         for (const auto& journal : journals_) {
@@ -96,7 +97,7 @@ public:
         return count;
     }
 
-    /// What the journals hold, merged.
+    /// Returns the merged records of all journals.
     [[nodiscard]] search::Population recorded() const {
         search::Population population(kind_, islands_, costs);
         for (const auto& journal : journals_) {
@@ -114,7 +115,7 @@ public:
     search::InitialDesign initial_design;
     search::Duplicates duplicates = search::Duplicates::breed;
     const search::OtherResults* other_results = nullptr;
-    search::ExchangeOptions exchange;  ///< but for its kind
+    search::ExchangeOptions exchange;  ///< the constructor's `kind` replaces exchange.kind
     std::uint64_t seed = 1;
     double now_ = 1;
     int slots = 1;
@@ -128,15 +129,15 @@ public:
     double training_seconds = 60;
     double end_time = 0;
     double checkpoint_seconds = 0;
-    std::vector<int> looks;  ///< that every evaluation of a worker takes; empty: as chance deals them
+    std::vector<int> looks;  ///< per worker: the number of steps of each evaluation; empty: random
     Budget budget_;
     std::optional<search::FinalChoice> final_choice;
     double noise = 0;
     std::vector<search::Cost> costs;
     double timeout_seconds = 0;
     search::PropagatorOptions propagator = search::GeneticOptions{8};
-    std::vector<search::PropagatorOptions> of_islands;  ///< none: all as `propagator` says
-    const Worker* stopped = nullptr;                    ///< as by SIGSTOP
+    std::vector<search::PropagatorOptions> of_islands;  ///< if empty, all islands use `propagator`
+    const Worker* stopped = nullptr;                    ///< this worker makes no steps, like a process after SIGSTOP
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::unique_ptr<SteppedEvaluator>> evaluators_;
     std::vector<std::unique_ptr<CountingMailbox>> mailboxes_;
@@ -222,7 +223,7 @@ private:
     std::vector<std::vector<Bytes>> journals_;
     std::unique_ptr<simulate::Network> network_;
     std::unique_ptr<IslandMap> island_map_;
-    std::vector<std::unique_ptr<search::Propagator>> propagators_;  ///< by worker
+    std::vector<std::unique_ptr<search::Propagator>> propagators_;  ///< one per worker
 };
 
 inline Budget evaluations(std::int64_t count) {

@@ -14,7 +14,8 @@ namespace finch::test {
 
 inline constexpr std::int64_t fixture_batch = 16;
 
-/// The images of a state of the fixtures, noise in a rectangle that tells the label, or everywhere; and their labels.
+/// The images and labels of one state of the fixtures. The pixels are noise: with `everywhere` in the whole image, else
+/// in a rectangle at a position that depends on the label.
 struct FixtureImages {
     std::vector<std::uint8_t> pixels = std::vector<std::uint8_t>(fixture_batch * 784);
     std::vector<std::int32_t> labels;
@@ -41,15 +42,16 @@ struct FixtureImages {
     }
 };
 
-/// What the fixture holds about one tensor's gradient, beside what we have; in shares of the scale that stands there,
-/// mostly the tensor's largest entry.
+/// The differences between a tensor's gradient and the fixture. They are relative to the scale that the fixture stores
+/// for the tensor, mostly its largest entry.
 struct Difference {
-    double maximum = 0;     ///< of the largest entry, where that is the scale
-    double sampled = 0;     ///< the largest among the sampled entries
-    double projection = 0;  ///< of the sum with random signs, per √entries: the root mean square over all entries
+    double maximum = 0;     ///< of the largest entries, if the scale is the largest entry
+    double sampled = 0;     ///< the largest difference of the sampled entries
+    double projection = 0;  ///< of the sums with random signs, divided by √entries (estimates the root mean square)
 };
 
-/// `sampled`: how many entries the fixture has of a tensor that has more.
+/// Reads one tensor from `fixture` and compares it with `grads`. The fixture stores `sampled` entries of each larger
+/// tensor.
 inline Difference compare(Fixture& fixture, std::uint64_t sampled, std::uint64_t index, std::span<const float> grads) {
     const auto largest = static_cast<double>(fixture.next<float>());
     const auto projection = fixture.next<double>();

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-/// The formulas and files of tools/fixtures/pytorch_fixtures.py: the same bits.
+/// The same formulas and files as in tools/fixtures/pytorch_fixtures.py, with bitwise equal results.
 namespace finch::test {
 
 enum class Stream : std::uint64_t {
@@ -24,7 +24,7 @@ enum class Stream : std::uint64_t {
     state_b = 9,
 };
 
-/// The finaliser of SplitMix64.
+/// Returns the output of SplitMix64's finaliser.
 inline std::uint64_t mix(std::uint64_t x) {
     std::uint64_t z = x + 0x9E3779B97F4A7C15U;
     z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
@@ -37,12 +37,12 @@ inline std::uint64_t word(Stream stream, std::uint64_t state, std::uint64_t tens
     return mix(mix(key) + index);
 }
 
-/// In [−1, 1), a multiple of 2⁻²³.
+/// Returns a pseudo-random multiple of 2⁻²³ in [−1, 1).
 inline float uniform(Stream stream, std::uint64_t state, std::uint64_t tensor, std::uint64_t index) {
     return static_cast<float>(word(stream, state, tensor, index) >> 40U) * 0x1p-23F - 1.0F;
 }
 
-/// `count` of them, times `scale`.
+/// Returns `count` values of uniform() for tensor 0, multiplied by `scale`.
 inline std::vector<float> uniforms(Stream stream, std::uint64_t state, std::size_t count, float scale) {
     std::vector<float> values;
     for (std::size_t i = 0; i < count; ++i) {
@@ -51,7 +51,7 @@ inline std::vector<float> uniforms(Stream stream, std::uint64_t state, std::size
     return values;
 }
 
-/// A file of tests/nn/fixtures, read from its beginning.
+/// A reader of a file in tests/nn/fixtures, from its start.
 class Fixture {
 public:
     explicit Fixture(const std::string& name) {

@@ -1,4 +1,4 @@
-// Models that are no chain: blocks, shortcuts, values with several readers.
+// Tests of models that are not chains: blocks, shortcuts, and values that several nodes read.
 #include "finch/base/error.hpp"
 
 #include "trial.hpp"
@@ -17,11 +17,11 @@ using test::Trial;
 namespace {
 
 constexpr std::int64_t batch = 6;
-constexpr std::int64_t samples = 5;  ///< the last one is padding
+constexpr std::int64_t samples = 5;  ///< the last sample of the batch is padding
 constexpr std::int64_t classes = 4;
 
-/// A projection, an identity, a block within a block, one without a shortcut, one whose body does nothing; every kind
-/// of node.
+/// Returns a model with every kind of node: a block with a projection, one with an identity shortcut inside another
+/// block, one without a shortcut, and one with an empty body.
 ModelSpec every_node() {
     const BlockLayer identity{.layers = {ConvLayer{.channels = 6, .kernel = 3}, BatchNormLayer{}},
                               .activation = Activation::tanh};
@@ -48,7 +48,7 @@ ModelPlan plan_of(const ModelSpec& spec) {
     return plan_model(spec, {11, 13, 2}, classes, batch);
 }
 
-/// The plan with a place of its own for everything: nothing is overwritten.
+/// Returns the plan with a separate memory range for each value and gradient, so that nothing is overwritten.
 ModelPlan spread_out(ModelPlan plan) {
     std::int64_t next = 0;
     const auto place = [&](std::size_t value) {
@@ -90,7 +90,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("graph: memory that is used again changes no bit of loss, gradients and running statistics") {
+TEST_CASE("graph: reusing memory changes no bit of loss, gradients and running statistics") {
     Trial planned(plan_of(every_node()), samples);
     Trial spread(spread_out(plan_of(every_node())), samples);
 
@@ -101,14 +101,14 @@ TEST_CASE("graph: memory that is used again changes no bit of loss, gradients an
     CHECK(planned.loss(backend::Mode::validation) == spread.loss(backend::Mode::validation));
 }
 
-TEST_CASE("graph: every tensor's gradient is the loss's slope by finite differences") {
+TEST_CASE("graph: every tensor's gradient matches finite differences of the loss") {
     Trial trial(plan_of(every_node()), samples);
 
-    // A bias before batch normalisation has the slope 0.
+    // A bias before batch normalisation has no effect on the loss: its slope is 0.
     check_slopes(trial, 4e-4, 2e-3);
 }
 
-TEST_CASE("graph: modules are named as PyTorch's are, in its order") {
+TEST_CASE("graph: modules have PyTorch's names, in PyTorch's order") {
     const ModelPlan plan = plan_of(every_node());
     std::vector<std::string> names;
     for (const TensorInfo& tensor : plan.tensors) {
@@ -128,7 +128,7 @@ TEST_CASE("graph: modules are named as PyTorch's are, in its order") {
     CHECK(plan.tensors[2].shape == std::vector<std::int64_t>{6, 2, 1, 1});
 }
 
-TEST_CASE("graph: a block that cannot be is refused, naming it or the layer within it") {
+TEST_CASE("graph: an invalid block is rejected; the message names the block or the layer in it") {
     const std::string shrinks =
         complaint({BlockLayer{.layers = {ConvLayer{.kernel = 4, .padding = 0}}}, FlattenLayer{}, LinearLayer{}});
     CHECK(contains(shrinks, "model[0] (block): its body makes (8, 10, 10) of (11, 13, 2)"));

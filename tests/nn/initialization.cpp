@@ -28,7 +28,7 @@ std::vector<float> tensor(const std::vector<float>& arena, const TensorInfo& inf
     return {first, first + info.size};
 }
 
-/// Pearson's coefficient; of n independent pairs it is about ±1/√n.
+/// Returns Pearson's correlation coefficient. For n independent pairs its standard deviation is about 1/√n.
 double correlation(const std::vector<float>& a, const std::vector<float>& b) {
     double ab = 0;
     double aa = 0;
@@ -43,7 +43,7 @@ double correlation(const std::vector<float>& a, const std::vector<float>& b) {
 
 }  // namespace
 
-TEST_CASE("initial_state: he is normal by fan-in, xavier uniform by both fans, biases of both are 0") {
+TEST_CASE("initial_state: he is normal, scaled by fan-in; xavier is uniform, scaled by both fans; all biases are 0") {
     const auto he = initial_state(network(), 1, 2, Initialization::he).parameters;
     const auto xavier = initial_state(network(), 1, 2, Initialization::xavier).parameters;
     for (const TensorInfo& info : network().tensors) {
@@ -59,7 +59,8 @@ TEST_CASE("initial_state: he is normal by fan-in, xavier uniform by both fans, b
             CHECK(mean_square(xavier) == 0);
             continue;
         }
-        // The mean square of n normal numbers varies by √(2/n), of uniform ones by √(0.8/n). Five deviations.
+        // The mean square of n random numbers has a relative standard deviation of √(2/n) for normal numbers and
+        // √(0.8/n) for uniform numbers. The checks allow five standard deviations.
         CHECK(std::abs(mean_square(he) * fan_in / 2 - 1) < 5 * std::sqrt(2 / n));
         const double kernel = info.shape.size() == 4 ? 9 : 1;
         const double square = 6 / (fan_in + static_cast<double>(info.shape[0]) * kernel);
@@ -70,7 +71,7 @@ TEST_CASE("initial_state: he is normal by fan-in, xavier uniform by both fans, b
     }
 }
 
-TEST_CASE("initial_state: weights and biases are uniform within one over the square root of fan-in") {
+TEST_CASE("initial_state: PyTorch's default is uniform within ±1 / √fan-in, for weights and biases") {
     const auto arena = initial(1, 2);
 
     for (const TensorInfo& info : network().tensors) {
@@ -85,19 +86,20 @@ TEST_CASE("initial_state: weights and biases are uniform within one over the squ
             sum += static_cast<double>(value);
             squares += static_cast<double>(value) * static_cast<double>(value);
         }
-        // Uniform in ±b: mean 0 with deviation b/√(3n); mean square b²/3 with deviation b²·√(4/45)/√n. Five deviations.
+        // Uniform numbers in ±b have a mean of 0 with a standard deviation of b/√(3n), and a mean square of b²/3 with a
+        // standard deviation of b²·√(4/45)/√n. The checks allow five standard deviations.
         CHECK(std::abs(sum / n) < 5 * bound / std::sqrt(3 * n));
         CHECK(std::abs(squares / n - bound * bound / 3) < 5 * bound * bound * std::sqrt(4.0 / 45.0 / n));
     }
 }
 
-TEST_CASE("initial_state: a function of seed and individual") {
+TEST_CASE("initial_state: depends on seed and individual") {
     CHECK(initial(1, 2) == initial(1, 2));
     CHECK(initial(1, 2) != initial(1, 3));
     CHECK(initial(1, 2) != initial(2, 2));
 }
 
-TEST_CASE("initial_state: individuals, seeds and tensors are independent") {
+TEST_CASE("initial_state: individuals, seeds and tensors have uncorrelated weights") {
     const auto weights = tensor(initial(1, 2), network().tensors[2]);
     const double limit = 5 / std::sqrt(static_cast<double>(weights.size()));
 

@@ -1,4 +1,4 @@
-// Scaled losses and skipped steps on a device, beside PyTorch's GradScaler.
+// Tests of loss scaling and skipped steps on a device, against PyTorch's GradScaler.
 #include "finch/backend/device.hpp"
 #include "finch/nn/average.hpp"
 #include "finch/nn/model.hpp"
@@ -25,7 +25,7 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// Steps of one image, and what a loss needs.
+/// A step context with one image and one label, for a loss or for unscale().
 class Steps {
 public:
     explicit Steps(Device& device, float scale)
@@ -50,7 +50,7 @@ private:
     std::unique_ptr<StepContext> context_;
 };
 
-// As tools/fixtures/grad_scaler.py has them.
+// The same gradients and overflows as in tools/fixtures/grad_scaler.py.
 constexpr std::size_t parameters = 5;
 float gradient(std::int64_t step, std::size_t parameter) {
     return static_cast<float>((step * 7 + static_cast<std::int64_t>(parameter) * 13) % 31 - 14) / 64;
@@ -58,7 +58,7 @@ float gradient(std::int64_t step, std::size_t parameter) {
 const std::map<std::int64_t, float> overflows{{1, infinity},  {2, NAN},   {3, -infinity},   {10, infinity},
                                               {11, infinity}, {700, NAN}, {2701, infinity}, {4702, infinity}};
 
-/// What is trained beside the fixture's lines of one optimizer.
+/// A training that repeats the fixture's steps with one optimizer.
 class Trained {
 public:
     Trained(const backend::Optimizer& rule, double rate)
@@ -119,7 +119,7 @@ std::unique_ptr<Trained> trained_by(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("scale, skipped steps, weights and averages are those of PyTorch's GradScaler over 4710 steps") {
+TEST_CASE("loss scale: scale, skipped steps, weights and averages match PyTorch's GradScaler over 4710 steps") {
     test::Fixture fixture("grad_scaler.txt");
     std::map<std::string, std::unique_ptr<Trained>> all;
     int lines = 0;
@@ -150,12 +150,12 @@ TEST_CASE("scale, skipped steps, weights and averages are those of PyTorch's Gra
             line >> expected;
             apart = std::max(apart, std::abs(static_cast<double>(number) - expected));
         }
-        CHECK(apart < 2e-5);  // 4710 steps of float32, and weights up to 8
+        CHECK(apart < 2e-5);  // 4710 steps in float32, weights up to 8
     }
     CHECK(lines > 200);
 }
 
-TEST_CASE("unscale divides exactly, and finds what is not finite wherever it stands") {
+TEST_CASE("unscale: divides exactly, and detects a non-finite gradient at any index") {
     const auto device = make_device();
     for (const std::size_t count : {1U, 7U, 4096U, 70001U}) {
         std::vector<float> grads;
@@ -187,7 +187,7 @@ TEST_CASE("unscale divides exactly, and finds what is not finite wherever it sta
     }
 }
 
-TEST_CASE("the gradient of the loss is multiplied by the scale, exactly; without one it keeps its bits") {
+TEST_CASE("loss scale: the loss's gradient is multiplied exactly by the scale; a scale of 1 changes no bit") {
     const auto device = make_device();
     const std::vector<float> logits{0.3F, -1.2F, 2.5F};
     const Buffer on = on_device(*device, logits);
@@ -211,7 +211,7 @@ TEST_CASE("the gradient of the loss is multiplied by the scale, exactly; without
     }
 }
 
-TEST_CASE("a scale below the least is exhausted: all further steps are skipped, and it stays") {
+TEST_CASE("a loss scale below least_scale is exhausted: it does not change, and all further steps are skipped") {
     const auto device = make_device();
     Steps steps(*device, LossScale::least_scale);
     CHECK(!steps.scale().is_exhausted());
@@ -227,7 +227,7 @@ TEST_CASE("a scale below the least is exhausted: all further steps are skipped, 
     CHECK(steps.scale().skips == 1);
 }
 
-TEST_CASE("a scale grows to the most, and no further") {
+TEST_CASE("a loss scale grows to most_scale and not further") {
     const auto device = make_device();
     const Buffer grads = on_device(*device, std::vector<float>{0});
     Steps steps(*device, LossScale::most_scale / 2);
@@ -239,7 +239,7 @@ TEST_CASE("a scale grows to the most, and no further") {
     CHECK(steps.scale().good_steps == 0);
 }
 
-TEST_CASE("Adam's scalars after skipped steps are those of the steps that were taken; others are as they were") {
+TEST_CASE("without_skipped: Adam's scalars count only the steps that were taken; other optimizers' do not change") {
     for (const std::int64_t step : {2, 10, 1000, 100000}) {
         for (const std::int64_t skipped : {std::int64_t{1}, step / 2, step - 1}) {
             const OptimizerScalars found = without_skipped(AdamW{}.scalars(0.02, step), skipped);

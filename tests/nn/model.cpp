@@ -19,7 +19,8 @@ namespace {
 constexpr std::int64_t batch = 6;
 constexpr std::int64_t classes = 5;
 
-/// Every kind of layer, odd sizes; a pool stands before the first layer that learns.
+/// Returns a model with every kind of layer and odd sizes. It starts with a pooling layer, so the first layer has no
+/// parameters.
 ModelPlan every_layer(Activation activation) {
     return plan_model(
         {PoolLayer{.kind = Pooling::average, .kernel = 2, .stride = 1},
@@ -32,7 +33,7 @@ ModelPlan every_layer(Activation activation) {
 
 }  // namespace
 
-TEST_CASE("backward: the ready ranges come in the arena's order and cover it without a gap") {
+TEST_CASE("backward: the ready ranges cover the arena in order, without gaps") {
     Trial trial(every_layer(Activation::relu), batch);
 
     (void)trial.loss();
@@ -47,7 +48,7 @@ TEST_CASE("backward: the ready ranges come in the arena's order and cover it wit
     CHECK(at == trial.model.plan().parameters);
 }
 
-TEST_CASE("backward: every tensor's gradient is the loss's slope by finite differences") {
+TEST_CASE("backward: every tensor's gradient matches finite differences of the loss") {
     for (const Activation activation : {Activation::relu, Activation::sigmoid, Activation::tanh}) {
         Trial trial(every_layer(activation), batch);
 
@@ -55,7 +56,7 @@ TEST_CASE("backward: every tensor's gradient is the loss's slope by finite diffe
     }
 }
 
-TEST_CASE("tensors: what name_tensors() gives, read_tensors() takes back to the same bits") {
+TEST_CASE("tensors: read_tensors() restores the output of name_tensors() with the same bits") {
     Trial trial(every_layer(Activation::relu), batch);
     const double loss = trial.loss();
     const NamedArrays tensors = name_tensors(trial.model.plan(), trial.model.state());
@@ -70,7 +71,7 @@ TEST_CASE("tensors: what name_tensors() gives, read_tensors() takes back to the 
     CHECK(tensors[0].shape == std::vector<std::int64_t>{7, 3, 3, 3});
 }
 
-TEST_CASE("tensors: a missing tensor and a wrong shape are refused by name") {
+TEST_CASE("tensors: a missing tensor and a wrong shape are rejected; the message names the tensor") {
     Trial trial(every_layer(Activation::relu), batch);
     NamedArrays tensors = name_tensors(trial.model.plan(), trial.state);
     tensors[0].shape = {3, 7, 3, 3};

@@ -15,13 +15,13 @@ namespace {
 
 constexpr SampleShape mnist{28, 28, 1};
 
-/// Propulate's tutorial network.
+/// Returns the network of Propulate's tutorial.
 ModelSpec tutorial(std::int64_t convolutions) {
     return {ConvLayer{.channels = 10, .kernel = 3, .activation = Activation::relu, .repeat = convolutions},
             FlattenLayer{}, LinearLayer{}};
 }
 
-/// What plan_model says against `spec`; empty where it has nothing against it.
+/// Returns the error message of plan_model(), or an empty string if it accepts `spec`.
 std::string complaint(const ModelSpec& spec, SampleShape input = mnist) {
     try {
         (void)plan_model(spec, input, 10, 16);
@@ -50,20 +50,20 @@ TEST_CASE("plan: tensors have PyTorch's names, shapes and fan-in") {
     CHECK(plan.tensors[2].name == "2.weight");
     CHECK(plan.tensors[2].shape == std::vector<std::int64_t>{10, 10, 3, 3});
     CHECK(plan.tensors[2].fan_in == 90);
-    // 0 conv, 1 relu, 2 conv, 3 relu, 4 flatten, 5 linear
+    // Modules: 0 conv, 1 relu, 2 conv, 3 relu, 4 flatten, 5 linear.
     CHECK(plan.tensors[4].name == "5.weight");
     CHECK(plan.tensors[4].shape == std::vector<std::int64_t>{10, 7840});
     CHECK(plan.tensors[5].name == "5.bias");
     CHECK(plan.tensors[5].fan_in == 7840);
 }
 
-TEST_CASE("plan: the tutorial's parameters are 79 420, 83 060 and 86 700 for 2, 6 and 10 convolutions") {
+TEST_CASE("plan: the tutorial's network has 79 420, 83 060 and 86 700 parameters with 2, 6 and 10 convolutions") {
     CHECK(plan_model(tutorial(2), mnist, 10, 16).parameters == 79420);
     CHECK(plan_model(tutorial(6), mnist, 10, 16).parameters == 83060);
     CHECK(plan_model(tutorial(10), mnist, 10, 16).parameters == 86700);
 }
 
-TEST_CASE("plan: the arena holds the last layer first, weight before bias, without a gap") {
+TEST_CASE("plan: the arena starts with the last layer, weight before bias, without gaps") {
     const ModelPlan plan = plan_model(tutorial(3), mnist, 10, 16);
 
     std::int64_t offset = 0;
@@ -101,12 +101,12 @@ TEST_CASE("plan: shapes follow floor((size + padding - kernel) / stride) + 1") {
     CHECK(plan.values[5].shape == SampleShape{3, 4, 4});
     CHECK(plan.values[6].shape == SampleShape{1, 1, 12});
     CHECK(plan.values[7].shape == SampleShape{1, 1, 10});
-    // 0 conv, 1 tanh, 2 pool, 3 conv, 4 pool, 5 sigmoid, 6 flatten, 7 linear, 8 relu, 9 linear
+    // Modules: 0 conv, 1 tanh, 2 pool, 3 conv, 4 pool, 5 sigmoid, 6 flatten, 7 linear, 8 relu, 9 linear.
     CHECK(plan.tensors.back().name == "9.bias");
     CHECK(std::get<backend::ActivationShape>(plan.nodes[4].operation).count == 8 * 3 * 4 * 4);
 }
 
-TEST_CASE("plan: `same` keeps the size, and an even kernel pads one more after than before") {
+TEST_CASE("plan: `same` keeps the image size; for an even kernel it pads one more row after than before") {
     const ModelPlan plan =
         plan_model({ConvLayer{.channels = 2, .kernel = 4}, FlattenLayer{}, LinearLayer{}}, mnist, 10, 1);
 
@@ -116,7 +116,7 @@ TEST_CASE("plan: `same` keeps the size, and an even kernel pads one more after t
     CHECK(plan.values[1].shape == SampleShape{28, 28, 2});
 }
 
-TEST_CASE("plan: `same` with a stride divides the size, rounded up, whatever the dilation") {
+TEST_CASE("plan: `same` with a stride divides the size by the stride, rounded up, for every dilation") {
     for (const std::int64_t size : {27, 28})
         for (const std::int64_t kernel : {1, 3, 5})
             for (const std::int64_t dilation : {1, 2}) {
@@ -128,7 +128,7 @@ TEST_CASE("plan: `same` with a stride divides the size, rounded up, whatever the
             }
 }
 
-TEST_CASE("plan: an activation that needs its input is an operation, and not a module more") {
+TEST_CASE("plan: an activation that needs its input is a separate operation; module numbers do not change") {
     const ModelPlan plan = plan_model({ConvLayer{.activation = Activation::gelu}, FlattenLayer{},
                                        LinearLayer{.units = 5, .activation = Activation::silu}, LinearLayer{}},
                                       mnist, 10, 2);
@@ -139,7 +139,7 @@ TEST_CASE("plan: an activation that needs its input is an operation, and not a m
     CHECK(plan.tensors.back().name == "5.bias");  // 0 conv, 1 gelu, 2 flatten, 3 linear, 4 silu, 5 linear
 }
 
-TEST_CASE("plan: depthwise is a group for each channel, whose weights see one") {
+TEST_CASE("plan: a depthwise convolution has one group per channel, so each weight reads one channel") {
     const ModelPlan plan =
         plan_model({ConvLayer{.channels = 6}, ConvLayer{.channels = 12, .groups = 0}, FlattenLayer{}, LinearLayer{}},
                    mnist, 10, 1);
@@ -148,7 +148,7 @@ TEST_CASE("plan: depthwise is a group for each channel, whose weights see one") 
     CHECK(plan.tensors[2].fan_in == 9);
 }
 
-TEST_CASE("plan: only the first layer that learns computes no gradient of its input") {
+TEST_CASE("plan: only the first layer with parameters does not compute an input gradient") {
     const ModelPlan plan = plan_model(
         {PoolLayer{}, ConvLayer{.channels = 3}, ConvLayer{.channels = 3}, FlattenLayer{}, LinearLayer{}}, mnist, 10, 1);
 
@@ -157,14 +157,14 @@ TEST_CASE("plan: only the first layer that learns computes no gradient of its in
     CHECK(std::get<backend::LinearShape>(plan.nodes[3].operation).needs_input_grad);
 }
 
-TEST_CASE("plan: repeat 0 leaves a layer out") {
+TEST_CASE("plan: repeat 0 removes a layer") {
     const ModelPlan plan = plan_model(tutorial(0), mnist, 10, 1);
 
     CHECK(plan.nodes.size() == 1);
     CHECK(plan.tensors[0].name == "1.weight");
 }
 
-TEST_CASE("plan: a kernel that does not fit is refused with the layer's place and the size it meets") {
+TEST_CASE("plan: a kernel that does not fit is rejected; the message has the layer's index and the image size") {
     const ModelSpec spec{ConvLayer{}, PoolLayer{.repeat = 5}, FlattenLayer{}, LinearLayer{}};
 
     const std::string text = complaint(spec);
@@ -173,7 +173,7 @@ TEST_CASE("plan: a kernel that does not fit is refused with the layer's place an
     CHECK(contains(text, "1 x 1"));
 }
 
-TEST_CASE("plan: what cannot be is refused, naming the layer") {
+TEST_CASE("plan: invalid layers are rejected; the message names the layer") {
     CHECK(contains(complaint({ConvLayer{.channels = 6, .groups = 2}, FlattenLayer{}, LinearLayer{}}),
                    "2 groups do not divide its 1 channels in and 6 out"));
     CHECK(contains(complaint({ConvLayer{.kernel = 3, .dilation = 14, .padding = 0}, FlattenLayer{}, LinearLayer{}}),
@@ -205,11 +205,11 @@ TEST_CASE("plan: what cannot be is refused, naming the layer") {
     CHECK(contains(complaint({FlattenLayer{}, LinearLayer{.units = std::int64_t{1} << 40}}), "larger than any memory"));
 }
 
-TEST_CASE("plan: a convolution may be the last layer where it gives one number per class") {
+TEST_CASE("plan: a convolution may be the last layer if its output has one number per class") {
     CHECK(complaint({ConvLayer{.channels = 10, .kernel = 28, .padding = 0}}).empty());
 }
 
-TEST_CASE("plan: memory counts at least both arenas, the optimizer's state and the activations") {
+TEST_CASE("plan: the memory includes both arenas, the optimizer's state and the activations") {
     const ModelPlan plan = plan_model(tutorial(2), mnist, 10, 16);
 
     const std::int64_t activations = 16 * (784 + 2 * (7840 + 7840 + 10));

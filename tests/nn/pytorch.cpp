@@ -1,4 +1,4 @@
-// The tutorial's network and the optimizers against PyTorch's figures (tools/fixtures/pytorch_fixtures.py).
+// Compares the tutorial's network and the optimizers with values from PyTorch (tools/fixtures/pytorch_fixtures.py).
 #include "finch/nn/model.hpp"
 #include "finch/nn/optimizer.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t batch = test::fixture_batch;
 constexpr std::uint64_t states = 100;
-constexpr std::uint64_t free_steps = 1U << 20U;  ///< the state that they start from
+constexpr std::uint64_t free_steps = 1U << 20U;  ///< the state at the start of the training of 100 free steps
 
 ModelPlan tutorial(std::int64_t convolutions, Activation activation) {
     return plan_model({ConvLayer{.channels = 10, .kernel = 3, .activation = activation, .repeat = convolutions},
@@ -56,8 +56,8 @@ public:
         model_.set_state({.parameters = std::move(arena), .buffers = {}});
     }
 
-    /// Returns the loss of a state's batch; the gradients are then in model().grads(), and step() has the scalars of
-    /// the optimizer.
+    /// Computes the loss of a state's batch. Afterwards model().grads() has the gradients, and step() has the
+    /// optimizer's scalars.
     double loss_and_grads(std::uint64_t state, const backend::OptimizerScalars& optimizer = {}) {
         const test::FixtureImages images(state, false);
         std::vector<std::int64_t> indices(batch);
@@ -83,7 +83,7 @@ public:
 
     Model& model() { return model_; }
     backend::Device& device() { return *device_; }
-    /// Of the last loss_and_grads().
+    /// Returns the step context of the last loss_and_grads().
     backend::StepContext& step() { return *step_; }
 
 private:
@@ -146,19 +146,19 @@ void check_losses(std::int64_t convolutions, const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("tutorial network, 2 convolutions: loss and gradients from 100 states are PyTorch's to 1e-5") {
+TEST_CASE("tutorial network, 2 convolutions: loss and gradients match PyTorch to 1e-5 from 100 states") {
     check_states(2, "gradients_l2.bin");
 }
 
-TEST_CASE("tutorial network, 6 convolutions: loss and gradients from 100 states are PyTorch's to 1e-5") {
+TEST_CASE("tutorial network, 6 convolutions: loss and gradients match PyTorch to 1e-5 from 100 states") {
     check_states(6, "gradients_l6.bin");
 }
 
-TEST_CASE("tutorial network, 2 convolutions: 100 free steps of Adadelta and SGD follow PyTorch's losses to 1e-5") {
+TEST_CASE("tutorial network, 2 convolutions: the losses of 100 steps of Adadelta and SGD match PyTorch to 1e-5") {
     check_losses(2, "losses_l2.bin");
 }
 
-TEST_CASE("tutorial network, 6 convolutions: 100 free steps of Adadelta and SGD follow PyTorch's losses to 1e-5") {
+TEST_CASE("tutorial network, 6 convolutions: the losses of 100 steps of Adadelta and SGD match PyTorch to 1e-5") {
     check_losses(6, "losses_l6.bin");
 }
 
@@ -166,7 +166,7 @@ namespace {
 
 constexpr std::size_t elements = 32;
 
-/// An optimizer of the fixture; the same list stands in its script.
+/// An optimizer of the fixture. tools/fixtures/pytorch_fixtures.py has the same list.
 struct Update {
     backend::Optimizer options;
     double rate;
@@ -193,7 +193,7 @@ NamedArray floats(const char* name, std::vector<float> values) {
     return {.name = name, .shape = {static_cast<std::int64_t>(values.size())}, .values = std::move(values)};
 }
 
-/// The optimizer's state before the step; state 0 is a fresh optimizer.
+/// Returns the optimizer's state before the step. State 0 is a new optimizer.
 NamedArrays optimizer_state(const backend::Optimizer& options, std::uint64_t state) {
     const auto scale = static_cast<float>(std::pow(10.0, -static_cast<double>(state % 5)));
     const bool adadelta = std::holds_alternative<backend::Adadelta>(options);
@@ -220,7 +220,7 @@ double largest_difference(std::span<const float> a, std::span<const float> b) {
     return largest;
 }
 
-/// `allowed` is a share of the array's largest entry.
+/// Checks one array of the optimizer's state. `allowed` is relative to the array's largest entry.
 void check_state_array(const NamedArrays& state, const char* name, const std::vector<float>& expected, double allowed) {
     for (const NamedArray& array : state) {
         if (array.name == name) {
@@ -233,7 +233,7 @@ void check_state_array(const NamedArrays& state, const char* name, const std::ve
 
 }  // namespace
 
-TEST_CASE("optimizers: from 100 states the update is PyTorch's to 1e-5, and so is the new state") {
+TEST_CASE("optimizers: from 100 states the update and the new state match PyTorch to 1e-5") {
     const auto device = backend::make_cpu_device(1);
     const backend::Buffer parameters = device->allocate(elements);
     const backend::Buffer grads = device->allocate(elements);
@@ -263,11 +263,12 @@ TEST_CASE("optimizers: from 100 states the update is PyTorch's to 1e-5, and so i
             std::vector<float> result(elements);
             device->download(parameters.data(), result);
             const auto expected = fixture.floats(elements);
-            // The parameter itself is rounded: one unit in the last place of 0.01.
+            // The new parameter is rounded by up to one unit in the last place of 0.01.
             constexpr double rounding = 0.01 * 0x1p-23;
             CHECK(largest_difference(result, expected) <= 1e-5 * largest_difference(expected, start) + rounding);
             check_state_array(optimizer.state(), "optimizer/state_a", fixture.floats(elements), 1e-5);
-            // beta2 travels as a float, and 1 − 0.999F is 1.3e-5 off 0.001. The bias correction takes that out again.
+            // beta2 is passed as a float: 1 − 0.999F differs from 0.001 by 1.3e-5. The bias correction cancels this
+            // error.
             check_state_array(optimizer.state(), "optimizer/state_b", fixture.floats(elements), 2e-5);
         }
     }

@@ -1,4 +1,5 @@
-// Networks of all layers against PyTorch's figures (tools/fixtures/pytorch_fixtures.py), on any device.
+// Compares networks that contain all kinds of layers with values from PyTorch (tools/fixtures/pytorch_fixtures.py), on
+// any device.
 #include "finch/nn/average.hpp"
 #include "finch/nn/model.hpp"
 #include "finch/nn/optimizer.hpp"
@@ -25,7 +26,7 @@ using test::Stream;
 namespace {
 
 constexpr std::int64_t batch = test::fixture_batch;
-/// How many of the 50 states; FINCH_TEST_STATES where they would take long.
+/// Returns the number of states to check: 50, or FINCH_TEST_STATES for slow devices.
 std::uint64_t states() {
     const char* text = std::getenv("FINCH_TEST_STATES");
     return text == nullptr ? 50 : std::stoull(text);
@@ -67,7 +68,7 @@ ModelPlan smooth_network() {
         {28, 28, 1}, 10, batch);
 }
 
-/// The parameters of a state, and running statistics as they begin.
+/// Returns the parameters of a state of the fixture, and the initial running statistics.
 ModelState state_of(const ModelPlan& plan, std::uint64_t number) {
     ModelState state{.parameters = std::vector<float>(static_cast<std::size_t>(plan.parameters)),
                      .buffers = std::vector<float>(static_cast<std::size_t>(plan.buffers))};
@@ -96,7 +97,7 @@ struct Network {
         model.set_state(state_of(model.plan(), number));
     }
 
-    /// The mean loss; makes the gradients in training.
+    /// Returns the mean loss of one step. In training it also computes the gradients.
     double run(backend::Mode mode, backend::StepScalars scalars = {}) {
         std::vector<std::int64_t> indices(batch);
         std::iota(indices.begin(), indices.end(), 0);
@@ -155,8 +156,8 @@ void check_states(const ModelPlan& plan, const std::string& file) {
     MESSAGE("largest difference, in shares of a tensor's largest entry: " << worst);
 }
 
-/// The fixture's tensors, in the order of the plan: of each parameter its largest entry and sampled ones, the buffers
-/// whole.
+/// Compares all tensors with the fixture, in the order of the plan. For a parameter the fixture has its largest entry
+/// and sampled entries, for a buffer all entries.
 void check_tensors(Fixture& fixture, const ModelPlan& plan, const ModelState& state) {
     std::uint64_t index = 0;
     for (const TensorInfo& tensor : plan.tensors) {
@@ -195,15 +196,15 @@ void check_names(const ModelPlan& plan, const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("residual network: from recorded states loss, gradients and running statistics are PyTorch's to 1e-5") {
+TEST_CASE("residual network: loss, gradients and running statistics from recorded states match PyTorch to 1e-5") {
     check_states(residual_network(), "residual.bin");
 }
 
-TEST_CASE("a network of all other layers: from recorded states loss and gradients are PyTorch's to 1e-5") {
+TEST_CASE("network of all other layers: loss and gradients from recorded states match PyTorch to 1e-5") {
     check_states(layers_network(), "layers.bin");
 }
 
-TEST_CASE("the average of weights and running statistics after each of six steps, and its loss, are PyTorch's") {
+TEST_CASE("average: after each of six steps the averaged weights, statistics and loss match PyTorch") {
     const ModelPlan plan = smooth_network();
     Fixture fixture("average.bin");
     for (std::uint64_t state = 0; state < std::min<std::uint64_t>(states(), 20); ++state) {
@@ -227,7 +228,7 @@ TEST_CASE("the average of weights and running statistics after each of six steps
     }
 }
 
-TEST_CASE("names and shapes are those of PyTorch's state_dict") {
+TEST_CASE("the names and shapes of all tensors match PyTorch's state_dict") {
     check_names(residual_network(), "residual.txt");
     check_names(layers_network(), "layers.txt");
 }

@@ -37,7 +37,7 @@ Schedule parse(std::istream& text) {
 
 }  // namespace
 
-TEST_CASE("learning_rate: every schedule gives PyTorch's rates, epoch by epoch") {
+TEST_CASE("learning_rate: every schedule gives PyTorch's rate in every epoch") {
     finch::test::Fixture fixture("schedules.txt");
     std::string line;
     int schedules = 0;

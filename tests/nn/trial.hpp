@@ -14,7 +14,7 @@
 
 namespace finch::test {
 
-/// A model with an input of noise; of its batch the first `samples` are no padding.
+/// A model with a batch of random input. The first `samples` of the batch are real, the others are padding.
 struct Trial {
     Trial(nn::ModelPlan plan, std::int64_t real) : samples(real), model(*device, std::move(plan)) {
         RandomStream random(7, Purpose::test);
@@ -31,7 +31,7 @@ struct Trial {
         context = device->make_step_context({.pixels = pixels, .labels = labels, .pixels_per_image = 1}, batch);
     }
 
-    /// The mean loss of a step from `state`; makes the gradients in training.
+    /// Returns the mean loss of a step from `state`. In training it also computes the gradients.
     double loss(backend::Mode mode = backend::Mode::training) {
         model.set_state(state);
         std::vector<std::int64_t> indices(labels.size(), -1);
@@ -67,11 +67,12 @@ struct Trial {
     std::vector<std::int32_t> labels;
     std::unique_ptr<backend::StepContext> context;
     nn::ModelState state;
-    std::vector<std::pair<std::int64_t, std::int64_t>> ranges;  ///< of the last backward
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges;  ///< of the last backward pass
 };
 
-/// Every tensor's gradient is the loss's slope along the signs of that gradient, where it is largest: within 2 %, and
-/// `share` of the largest entry of all.
+/// Checks every tensor's gradient by finite differences. All entries of a tensor are moved along the signs of its
+/// gradient, the direction of the largest slope. The tolerance is 2 % of the slope plus `share` of the largest entry of
+/// all gradients.
 inline void check_slopes(Trial& trial, double step, double share) {
     static_cast<void>(trial.loss());
     const std::vector<float> grads = trial.grads();

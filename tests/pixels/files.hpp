@@ -20,7 +20,7 @@ inline void write_bytes(const std::filesystem::path& path, const Bytes& bytes) {
     file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
-/// A value of image `image`, by its place in it.
+/// Returns the value at index `place` of image `image`.
 inline std::uint8_t value_at(std::int64_t image, std::int64_t place) {
     return static_cast<std::uint8_t>((image * 31 + place * 7 + image / 8) % 251);
 }
@@ -33,7 +33,8 @@ inline Bytes image_of(std::int64_t image, std::int64_t values) {
     return bytes;
 }
 
-/// A file of a header of `offset` bytes and `images` images of `values` bytes, numbered from `first` on.
+/// Writes a file: a header of `offset` bytes, then `images` images of `values` bytes. `first` is the number of the
+/// first image.
 inline pixels::Piece write_images(const std::filesystem::path& path, std::int64_t offset, std::int64_t images,
                                   std::int64_t values, std::int64_t first = 0) {
     Bytes bytes(static_cast<std::size_t>(offset), 255);

@@ -20,10 +20,10 @@ using testing::TemporaryFolder;
 namespace fs = std::filesystem;
 using Indices = std::vector<std::int64_t>;
 
-constexpr std::int64_t values = 300 * 1024;  // some chunks a batch
+constexpr std::int64_t values = 300 * 1024;  // several chunks per batch
 constexpr std::int64_t batch = 3;
 
-/// A loader with its files and its ring.
+/// A loader with its files and its ring buffer.
 struct World {
     explicit World(std::int64_t threads, std::int64_t batches = 2, std::int64_t of_image = values)
         : store(std::make_shared<Store>(ImageSize{.values = of_image},
@@ -33,7 +33,7 @@ struct World {
         loader.emplace(store, batch, prefetch, ring);
     }
 
-    /// Whether next() brings the images of `indices`.
+    /// Returns whether next() returns the images of `indices`.
     [[nodiscard]] bool brings(const Indices& indices) {
         const auto bytes = loader->next();
         for (std::size_t i = 0; i < indices.size(); ++i) {
@@ -57,7 +57,7 @@ std::ptrdiff_t threads_of_this_process() {
     return std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator());
 }
 
-/// The blocked signals of a thread, as /proc says.
+/// Returns the mask of blocked signals of a thread, from /proc.
 std::uint64_t blocked_signals(const fs::path& task) {
     std::ifstream status(task / "status");
     for (std::string line; std::getline(status, line);) {
@@ -68,7 +68,7 @@ std::uint64_t blocked_signals(const fs::path& task) {
     return 0;
 }
 
-TEST_CASE("batches come in the order in which they are wanted, by any number of threads") {
+TEST_CASE("next: returns batches in the order of want(), for any number of threads") {
     for (const std::int64_t threads : {1, 2, 8}) {
         CAPTURE(threads);
         World world(threads);
@@ -82,7 +82,7 @@ TEST_CASE("batches come in the order in which they are wanted, by any number of 
     }
 }
 
-TEST_CASE("what is announced is there when it is wanted; where something else is wanted, that comes") {
+TEST_CASE("announce: announced batches are read ahead; a different batch in want() is read instead") {
     World world(2, 3);
     world.loader->want(Indices{0, 1, 2});
     world.loader->announce(Indices{3, 4, 5, 6, 7, 8, 9, 10, 11});
@@ -92,7 +92,7 @@ TEST_CASE("what is announced is there when it is wanted; where something else is
     world.loader->announce(Indices{6, 7, 8, 9, 10, 11});
     CHECK(world.brings({3, 4, 5}));
 
-    world.loader->want(Indices{6, 7, 8, 2, 1, 0});  // the second is another than was announced
+    world.loader->want(Indices{6, 7, 8, 2, 1, 0});  // the second batch differs from the announced one
     world.loader->announce(Indices{4, 4, 4});
     CHECK(world.brings({6, 7, 8}));
     CHECK(world.brings({2, 1, 0}));
@@ -100,7 +100,7 @@ TEST_CASE("what is announced is there when it is wanted; where something else is
     CHECK(world.brings({5, 5, 5}));
 }
 
-TEST_CASE("steps that were never done are forgotten") {
+TEST_CASE("want: discards the remaining batches of the previous want()") {
     World world(2);
     world.loader->want(Indices{0, 1, 2, 3, 4, 5, 6, 7, 8});
     CHECK(world.brings({0, 1, 2}));
@@ -111,15 +111,15 @@ TEST_CASE("steps that were never done are forgotten") {
     CHECK_THROWS_AS((void)world.loader->next(), Error);
 }
 
-TEST_CASE("padding is not read: a batch may be nothing else") {
+TEST_CASE("padding (index -1) is not read, and a batch may consist of padding only") {
     World world(1);
-    fs::resize_file(world.folder.path() / "a", 0);  // whatever is read fails
+    fs::resize_file(world.folder.path() / "a", 0);  // so every read fails
     world.loader->want(Indices{-1, -1, -1});
 
     CHECK_NOTHROW((void)world.loader->next());
 }
 
-TEST_CASE("an image that cannot be read is told when its batch is wanted, and the loader goes on") {
+TEST_CASE("an unreadable image makes next() throw for its batch only; the loader stays usable") {
     for (const std::int64_t threads : {1, 8}) {
         World world(threads);
         fs::resize_file(world.folder.path() / "a", 16 + 5 * values);
@@ -132,7 +132,7 @@ TEST_CASE("an image that cannot be read is told when its batch is wanted, and th
     }
 }
 
-TEST_CASE("loaders come and go in thousands, in the middle of their work, and leave nothing behind") {
+TEST_CASE("thousands of loaders can be destroyed while they read, without leaking threads") {
     World world(2, 4, 1000);
     static_cast<void>(world.store->threads(2));
     const std::ptrdiff_t threads = threads_of_this_process();
@@ -148,7 +148,7 @@ TEST_CASE("loaders come and go in thousands, in the middle of their work, and le
     CHECK(threads_of_this_process() == threads);
 }
 
-TEST_CASE("many loaders share a store's threads") {
+TEST_CASE("many loaders share the threads of one store") {
     World world(3);
     std::vector<Bytes> rings;
     std::vector<std::unique_ptr<Loader>> loaders;
@@ -166,7 +166,7 @@ TEST_CASE("many loaders share a store's threads") {
     }
 }
 
-TEST_CASE("no signal reaches the threads, and the caller's signals stay as they were") {
+TEST_CASE("the reading threads block all signals, and the caller's signal mask does not change") {
     World world(4);
     sigset_t mine;
     ::pthread_sigmask(SIG_BLOCK, nullptr, &mine);

@@ -1,6 +1,7 @@
 #!/bin/sh
-# races.sh PROGRAM: runs a program that ThreadSanitizer watches. Its map of addresses wants less randomness in them than some kernels
-# have; 77 where it has no room at all, as under `ulimit -v`.
+# races.sh PROGRAM: runs a program that was built with ThreadSanitizer. ThreadSanitizer's address mapping fails on
+# kernels with too much address space randomisation; `setarch -R` disables it. Exit code 77: ThreadSanitizer gets no
+# address space at all, for example under `ulimit -v`.
 for launcher in "" "setarch -R"; do
     if $launcher "$1" --count > /dev/null 2>&1; then
         exec $launcher "$1"

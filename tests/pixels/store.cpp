@@ -31,7 +31,7 @@ Bytes expected(const std::vector<std::int64_t>& images, std::int64_t values) {
     return bytes;
 }
 
-TEST_CASE("images come in the order in which they are asked for, from all pieces") {
+TEST_CASE("read: returns images in the given order, from all files") {
     const TemporaryFolder folder;
     const Store store({.values = 12}, {test::write_images(folder.path() / "a", 3, 5, 12),
                                        test::write_images(folder.path() / "b", 0, 4, 12, 5)});
@@ -42,7 +42,7 @@ TEST_CASE("images come in the order in which they are asked for, from all pieces
     CHECK(read(store, {}).empty());
 }
 
-TEST_CASE("a stride leaves out what stands between the images") {
+TEST_CASE("read: a stride skips the bytes between images") {
     const TemporaryFolder folder;
     test::write_bytes(folder.path() / "a", {9, 1, 2, 9, 3, 4, 9, 5, 6});
     const Store store({.values = 2},
@@ -51,11 +51,11 @@ TEST_CASE("a stride leaves out what stands between the images") {
     CHECK(read(store, {0, 1, 2}) == Bytes{1, 2, 3, 4, 5, 6});
 }
 
-TEST_CASE("planes become the channels of each pixel, of bytes and of floats") {
+TEST_CASE("read: planes become channels of each pixel, for bytes and for floats") {
     const TemporaryFolder folder;
     test::write_bytes(folder.path() / "a", {1, 2, 3, 10, 20, 30});  // two planes of three pixels
     const Place bytes{.offset = 0, .stride = 6, .images = 1, .planes = 2};
-    const std::vector<float> planes{1.5F, 2.5F, -3.5F, 4.5F};  // two of two
+    const std::vector<float> planes{1.5F, 2.5F, -3.5F, 4.5F};  // two planes of two pixels
     Bytes raw(planes.size() * sizeof(float));
     std::memcpy(raw.data(), planes.data(), raw.size());
     test::write_bytes(folder.path() / "b", raw);
@@ -70,23 +70,23 @@ TEST_CASE("planes become the channels of each pixel, of bytes and of floats") {
     CHECK(got == std::vector<float>{1.5F, -3.5F, 2.5F, 4.5F});
 }
 
-TEST_CASE("a file that is cut short, or changed, while it is in use is told by its name") {
+TEST_CASE("a file that is truncated or changed during use is reported with its name") {
     const TemporaryFolder folder;
     const fs::path path = folder.path() / "a";
     const Store store({.values = 100}, {test::write_images(path, 0, 10, 100)});
 
-    SUBCASE("cut short") {
+    SUBCASE("truncated") {
         fs::resize_file(path, 450);
         CHECK_THROWS_WITH_AS((void)read(store, {9}), doctest::Contains("/a: ends before byte 900"), StorageError);
         CHECK_THROWS_WITH_AS((void)read(store, {3, 4}), doctest::Contains("/a: ends before byte 450"), StorageError);
         CHECK_THROWS_WITH_AS((void)read(store, {0}), doctest::Contains("/a: was changed"), StorageError);
     }
-    SUBCASE("written to") {
+    SUBCASE("overwritten") {
         test::write_images(path, 0, 10, 100, 1);
         fs::last_write_time(path, fs::last_write_time(path) + std::chrono::seconds(2));
         CHECK_THROWS_WITH_AS((void)read(store, {9}), doctest::Contains("/a: was changed"), StorageError);
     }
-    SUBCASE("replaced by another, the usual way to write a file: the old one goes on to be read") {
+    SUBCASE("replaced by rename(), the usual way to write a file: the old contents stay readable") {
         test::write_images(folder.path() / "b", 0, 3, 100);
         const Bytes before = read(store, {9});
         fs::rename(folder.path() / "b", path);
@@ -94,7 +94,7 @@ TEST_CASE("a file that is cut short, or changed, while it is in use is told by i
     }
 }
 
-TEST_CASE("an error of the file system is told with the place and the system's words") {
+TEST_CASE("a file system error is reported with the byte offset and the system's message") {
     const TemporaryFolder folder;
     const fs::path path = folder.path() / "a";
     const Store store({.values = 4}, {test::write_images(path, 0, 10, 4)});
@@ -103,7 +103,7 @@ TEST_CASE("an error of the file system is told with the place and the system's w
     CHECK(store.text(failure) == path.string() + ": cannot be read at byte 16: Input/output error");
 }
 
-TEST_CASE("a store opens only what is as it was said to be") {
+TEST_CASE("a store opens only files with the given size and timestamp") {
     const TemporaryFolder folder;
     const fs::path path = folder.path() / "a";
     Piece piece = test::write_images(path, 0, 10, 4);

@@ -51,7 +51,7 @@ long peak_kilobytes() {
 
 }  // namespace
 
-TEST_CASE("ended: the exit code or the signal of the program") {
+TEST_CASE("ended: returns the exit code or the signal of the program") {
     Launcher launcher = new_launcher();
     Child good = launcher.start(program({"true"}));
     Child bad = launcher.start(shell("exit 3"));
@@ -62,7 +62,7 @@ TEST_CASE("ended: the exit code or the signal of the program") {
     CHECK(finish(fault) == Ended{0, SIGSEGV, ""});
 }
 
-TEST_CASE("start: what cannot be started ends with the reason") {
+TEST_CASE("start: a program that cannot start ends with code 127 and the reason") {
     Launcher launcher = new_launcher();
     const TemporaryFolder folder;
     put_contents(folder / "data", "no program");
@@ -83,7 +83,7 @@ TEST_CASE("start: what cannot be started ends with the reason") {
     CHECK(not_started(launcher, program({"echo", std::string("a\0b", 3)})).find("null byte") != std::string::npos);
 }
 
-TEST_CASE("start: a script without its interpreter is named, and a long name leaves room for the reason") {
+TEST_CASE("start: the error mentions a missing script interpreter, and shortens a long name instead of the reason") {
     Launcher launcher = new_launcher();
     const TemporaryFolder folder;
     put_contents(folder / "script", "#!/no/such/interpreter\n");
@@ -103,7 +103,7 @@ TEST_CASE("start: a script without its interpreter is named, and a long name lea
           "…" + std::string(160, 'x') + " cannot be started: " + std::strerror(ENOENT));
 }
 
-TEST_CASE("start: arguments, environment and folder are those of the program alone") {
+TEST_CASE("start: the program gets only its own arguments, environment and folder") {
     Launcher launcher = new_launcher();
     const TemporaryFolder folder;
     put_contents(folder / "named",
@@ -116,7 +116,7 @@ TEST_CASE("start: arguments, environment and folder are those of the program alo
     CHECK(lines == Lines{"2 a b ", std::filesystem::canonical(folder.path()), "NAME=a value", named.environment[0]});
 }
 
-TEST_CASE("start: signals as by default, and no descriptor but the three") {
+TEST_CASE("start: a program has the default signal actions and only the descriptors 0, 1 and 2") {
     Launcher launcher = new_launcher();
     const std::string text =
         "import os, re\nfor line in open('/proc/self/status'):\n"
@@ -126,7 +126,7 @@ TEST_CASE("start: signals as by default, and no descriptor but the three") {
     CHECK(lines_of(launcher.start(python(text))) == Lines{"0", "0", "['0', '1', '2'] True"});
 }
 
-TEST_CASE("start: a program runs on the CPUs that it is given, also on others than the caller's") {
+TEST_CASE("start: a program runs on its given CPUs, also on CPUs outside the launcher's affinity mask") {
     const std::vector<int> all = cpus_of_this_thread();
     set_cpus_of_this_thread({all.front()});
     Launcher launcher = new_launcher();
@@ -143,7 +143,7 @@ TEST_CASE("start: a program runs on the CPUs that it is given, also on others th
     CHECK(lines_of(launcher.start(given)) == Lines{text});
 }
 
-TEST_CASE("start: an environment of a megabyte") {
+TEST_CASE("start: accepts an environment of a megabyte") {
     Launcher launcher = new_launcher();
     Lines environment;
     for (int i = 0; i < 16; ++i) {
@@ -169,7 +169,7 @@ TEST_CASE("write: a program answers line by line, and ends at the end of its inp
     CHECK(echo.output() == "first\nsecond\nthird\nwithout an end");
 }
 
-TEST_CASE("write: ten megabytes to a program that reads late") {
+TEST_CASE("write: ten megabytes reach a program that reads late") {
     Launcher launcher = new_launcher();
     Child late = ready(launcher.start(shell("echo ready; kill -STOP $$; wc -c")));
     late.write(std::string(10'000'000, 'x'));
@@ -182,7 +182,7 @@ TEST_CASE("write: ten megabytes to a program that reads late") {
     CHECK(late.take_lines() == Lines{"10000000"});
 }
 
-TEST_CASE("write: a program that does not read, or has closed its input, is no error") {
+TEST_CASE("write: succeeds if the program does not read or has closed its input") {
     Launcher launcher = new_launcher();
     for (const std::string& text :
          {std::string("echo ready; sleep 1000"), std::string("exec <&-; echo ready; exec sleep 1000")}) {
@@ -195,7 +195,7 @@ TEST_CASE("write: a program that does not read, or has closed its input, is no e
     }
 }
 
-TEST_CASE("take_lines: half a line comes when the program has ended") {
+TEST_CASE("take_lines: an incomplete line is returned after the program has ended") {
     Launcher launcher = new_launcher();
     Child child = launcher.start(shell("printf 'whole\\nhalf'; echo told >&2; exec sleep 1000"));
     until([&] { return !child.ended() && child.errors() == "told\n"; });
@@ -207,7 +207,7 @@ TEST_CASE("take_lines: half a line comes when the program has ended") {
     CHECK(rest == Lines{"half"});
 }
 
-TEST_CASE("take_lines: a program that closes its output goes on") {
+TEST_CASE("take_lines: a program can continue after it closed its output") {
     Launcher launcher = new_launcher();
     Child child = launcher.start(shell("printf last; exec >&-; read line; echo $line >&2; exit 4"));
 
@@ -217,9 +217,9 @@ TEST_CASE("take_lines: a program that closes its output goes on") {
     CHECK(child.errors() == "heard\n");
 }
 
-TEST_CASE("take_lines: no more is read than waits to be taken, and nothing is lost at the end") {
+TEST_CASE("take_lines: buffers a limited amount of output, and loses no line at the end") {
     Launcher launcher = new_launcher();
-    const std::size_t mebibyte = std::size_t{1} << 20U;  // in 16 lines: whole with its last byte alone
+    const std::size_t mebibyte = std::size_t{1} << 20U;  // 16 lines: the last byte completes the last line
     Child child =
         launcher.start(shell("for i in $(seq 16); do head -c 65535 /dev/zero | tr '\\0' x; echo; done\n"
                              "read line; seq 9000; echo told >&2; read line; exit 3"));
@@ -234,7 +234,7 @@ TEST_CASE("take_lines: no more is read than waits to be taken, and nothing is lo
     CHECK(child.take_lines().size() == 9016);
 }
 
-TEST_CASE("take_lines: a gigabyte, in lines or in one, in bounded memory") {
+TEST_CASE("take_lines: a gigabyte of output needs limited memory, in many lines or in one") {
     Launcher launcher = new_launcher();
     const long before = peak_kilobytes();
     const std::string line(99, 'x');
@@ -254,10 +254,10 @@ TEST_CASE("take_lines: a gigabyte, in lines or in one, in bounded memory") {
         CHECK(child.errors().size() < (std::size_t{1} << 20U) + 100);
         CHECK(child.output().find("\n… 998951424 bytes left out …\n") != std::string::npos);
     }
-    CHECK(peak_kilobytes() - before < 500'000);  // the address sanitizer keeps 256 MiB
+    CHECK(peak_kilobytes() - before < 500'000);  // AddressSanitizer keeps 256 MiB of freed memory
 }
 
-TEST_CASE("end: TERM with grace lets a program say goodbye") {
+TEST_CASE("end: during the grace time after SIGTERM, a program can still write and exit") {
     Launcher launcher = new_launcher();
     Child child =
         ready(launcher.start(shell("trap 'echo goodbye; exit 5' TERM; echo ready; while :; do sleep 0.01; done")));
@@ -269,7 +269,7 @@ TEST_CASE("end: TERM with grace lets a program say goodbye") {
     CHECK(lines == Lines{"goodbye"});
 }
 
-TEST_CASE("end: KILL to what ignores TERM; the sooner of two deadlines holds") {
+TEST_CASE("end: SIGKILL ends a program that ignores SIGTERM, and the earlier of two deadlines applies") {
     Launcher launcher = new_launcher();
     const Program ignores = shell("trap '' TERM; echo ready; while :; do sleep 0.01; done");
     Child shorter = ready(launcher.start(ignores));
@@ -284,7 +284,7 @@ TEST_CASE("end: KILL to what ignores TERM; the sooner of two deadlines holds") {
     CHECK(finish(sooner).signal == SIGKILL);
 }
 
-TEST_CASE("end: a stopped program is ended by TERM") {
+TEST_CASE("end: SIGTERM ends a stopped program") {
     Launcher launcher = new_launcher();
     Child child = ready(launcher.start(shell("echo ready; kill -STOP $$")));
 
@@ -293,7 +293,7 @@ TEST_CASE("end: a stopped program is ended by TERM") {
     CHECK(finish(child).signal == SIGTERM);
 }
 
-TEST_CASE("signal: reaches the process group of the program alone") {
+TEST_CASE("signal: reaches only the process group of the program") {
     Launcher launcher = new_launcher();
     const std::string goes_on = "while :; do sleep 0.01; done";
     Child child = launcher.start(
@@ -316,7 +316,7 @@ TEST_CASE("signal: reaches the process group of the program alone") {
     CHECK(lines == Lines{"caught", "in the group", "ready", "ready"});
 }
 
-TEST_CASE("wait_for_any: returns for whichever child has something, and after its time") {
+TEST_CASE("wait_for_any: returns true if any child has lines, and false after the timeout") {
     Launcher launcher = new_launcher();
     Child quiet = launcher.start(program({"cat"}));
     Child loud = launcher.start(program({"cat"}));

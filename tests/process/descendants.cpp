@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <utility>
 
-// An internal header: what it finds is seen from outside only by what escapes.
+// The tests include this internal header. The public interface shows its results only if a process escapes.
 #include "descendants.hpp"
 
 using namespace finch;
@@ -17,13 +17,13 @@ using namespace finch::testing;
 
 namespace {
 
-/// Ignores TERM, as everything that it starts does.
+/// A shell prefix: the shell and all processes that it starts ignore SIGTERM.
 const std::string deaf = "trap '' TERM; ";
 const std::string ready_text = "echo ready; ";
-/// Two generations, 56 processes.
+/// A shell command that starts 49 processes: seven subshells with six sleeps each.
 const std::string tree = "for i in 1 2 3 4 5 6 7; do (for j in 1 2 3 4 5 6; do sleep 1000 & done; wait) & done; ";
 
-/// A new marker and the environment that has it.
+/// Returns a new marker as an environment entry.
 std::string new_marker() {
     static int count = 0;
     return "FINCH_TEST_MARKER=" + std::to_string(::getpid()) + "-" + std::to_string(++count) + ".";
@@ -47,7 +47,7 @@ bool is_zombie(pid_t process) {
 
 }  // namespace
 
-TEST_CASE("descendants: both ways of asking the kernel find the same tree") {
+TEST_CASE("descendants: /proc children lists and /proc stat files give the same tree") {
     Launcher launcher = new_launcher();
     const std::string marker = new_marker();
     Child child = launcher.start(shell(tree + ready_text + "wait", {marker}));
@@ -56,13 +56,13 @@ TEST_CASE("descendants: both ways of asking the kernel find the same tree") {
     auto by_lists = descendants_by_lists(::getpid());
     auto by_stat = descendants_by_stat(::getpid());
 
-    CHECK(by_lists.size() == 52);  // the helper, an attendant, a shell, seven shells and their six sleeps
+    CHECK(by_lists.size() == 52);  // the helper, an attendant, a shell, seven shells with six sleeps each
     std::sort(by_lists.begin(), by_lists.end());
     std::sort(by_stat.begin(), by_stat.end());
     CHECK(by_lists == by_stat);
 }
 
-TEST_CASE("ended: every descendant is gone, however it hides") {
+TEST_CASE("ended: no descendant remains, even if it detaches from the program") {
     const std::pair<const char*, Program> hostile[] = {
         {"a tree", shell(tree + ready_text + "wait")},
         {"a deaf tree", shell(deaf + tree + ready_text + "wait")},
@@ -100,7 +100,7 @@ TEST_CASE("ended: every descendant is gone, however it hides") {
     }
 }
 
-TEST_CASE("ended: what outlives its program is ended without being asked for") {
+TEST_CASE("ended: processes that outlive their program are ended automatically") {
     Launcher launcher = new_launcher();
     const std::string marker = new_marker();
     Child child = launcher.start(shell("(setsid sleep 1000 &); sleep 1000 & exit 6", {marker}));
@@ -109,7 +109,7 @@ TEST_CASE("ended: what outlives its program is ended without being asked for") {
     CHECK(alive_with(marker) == 0);
 }
 
-TEST_CASE("ended: a filter of the program's output has time for its last lines") {
+TEST_CASE("ended: a filter of the program's output has time to write its last lines") {
     Launcher launcher = new_launcher();
     const std::string slow = "while kill -0 $$; do :; done 2>&-; cat; echo end";
     for (const std::string& filter : {slow, slow + " >&2", "cat 2>&- | { " + slow + "; }"}) {
@@ -121,7 +121,7 @@ TEST_CASE("ended: a filter of the program's output has time for its last lines")
     }
 }
 
-TEST_CASE("ended: what holds no standard output of the program is ended, and not counted") {
+TEST_CASE("ended: descendants without the program's standard output are ended, but not counted") {
     Launcher launcher = new_launcher();
     const std::string marker = new_marker();
     Child child = launcher.start(shell(deaf + "sleep 1000 >/dev/null 2>&1 & sleep 1000 >&2 &", {marker}));
@@ -130,7 +130,7 @@ TEST_CASE("ended: what holds no standard output of the program is ended, and not
     CHECK(alive_with(marker) == 0);
 }
 
-TEST_CASE("Child: one that goes takes its program with it") {
+TEST_CASE("Child: the destructor ends the program") {
     Launcher launcher = new_launcher();
     const std::string marker = new_marker();
     { const Child child = ready(launcher.start(shell("setsid sleep 1000 & echo ready; wait", {marker}))); }
@@ -138,7 +138,7 @@ TEST_CASE("Child: one that goes takes its program with it") {
     until([&] { return alive_with(marker) == 0 && children(only_child(::getpid())).empty(); });
 }
 
-TEST_CASE("~Launcher: kills what runs, and its children still tell how they ended") {
+TEST_CASE("~Launcher: kills running programs, and their Child objects still report how they ended") {
     const std::string marker = new_marker();
     std::vector<Child> running;
     {
@@ -155,7 +155,7 @@ TEST_CASE("~Launcher: kills what runs, and its children still tell how they ende
     }
 }
 
-TEST_CASE("Launcher: 200 programs leave no process and no descriptor") {
+TEST_CASE("Launcher: 200 programs leave no process and no open descriptor") {
     Launcher launcher = new_launcher();
     const pid_t helper = only_child(::getpid());
     const auto run_one = [&] {
@@ -196,7 +196,7 @@ TEST_CASE("Launcher: signals to the caller's process group end neither the helpe
     CHECK(status == 0);
 }
 
-TEST_CASE("Launcher: HUP that nohup ignores is ignored by the programs too") {
+TEST_CASE("Launcher: programs also ignore a SIGHUP that nohup ignores") {
     for (const auto& [action, expected] :
          {std::pair{SIG_IGN, Ended{3, 0, ""}}, std::pair{SIG_DFL, Ended{0, SIGHUP, ""}}}) {
         const auto before = ::signal(SIGHUP, action);
@@ -209,12 +209,12 @@ TEST_CASE("Launcher: HUP that nohup ignores is ignored by the programs too") {
     }
 }
 
-TEST_CASE("end: one that comes too late loses no report") {
+TEST_CASE("end: a late end() does not lose the exit report") {
     Launcher launcher = new_launcher();
     Child child = ready(launcher.start(shell("echo ready; read line; exit 7")));
     const pid_t helper = only_child(::getpid());
     const pid_t attendant = only_child(helper);
-    ::kill(helper, SIGSTOP);  // it holds the attendant's end of the socket until it goes on
+    ::kill(helper, SIGSTOP);  // the helper keeps the attendant's end of the socket until it continues
     child.close_input();
     until([&] { return is_zombie(attendant); });
 
@@ -225,7 +225,7 @@ TEST_CASE("end: one that comes too late loses no report") {
     CHECK(finish(child) == Ended{7, 0, ""});
 }
 
-TEST_CASE("an attendant that is killed: its descendants are gone, and the end is told") {
+TEST_CASE("attendant killed: its descendants are ended, and the child reports its end") {
     Launcher launcher = new_launcher();
     const std::string marker = new_marker();
     Child other = ready(launcher.start(shell("echo ready; exec cat")));
@@ -246,7 +246,7 @@ TEST_CASE("an attendant that is killed: its descendants are gone, and the end is
     CHECK(some_lines(other) == std::vector<std::string>{"still here"});
 }
 
-TEST_CASE("a helper that is killed: all programs are gone, and no more can be started") {
+TEST_CASE("helper killed: all programs are ended, and a new start throws") {
     Launcher launcher = new_launcher();
     const std::string marker = new_marker();
     Child child = ready(launcher.start(shell(deaf + tree + ready_text + "wait", {marker})));
@@ -255,12 +255,12 @@ TEST_CASE("a helper that is killed: all programs are gone, and no more can be st
 
     CHECK(finish(child).signal == SIGKILL);
     CHECK(alive_with(marker) == 0);
-    until([&] { return is_zombie(helper); });  // only then has it closed its socket
+    until([&] { return is_zombie(helper); });  // the helper closes its socket when it becomes a zombie
     CHECK_THROWS_AS(static_cast<void>(launcher.start(program({"true"}))), ApiError);
 }
 
-TEST_CASE("a caller that is killed leaves nothing behind, a hundred times") {
-    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // the helper and whatever escapes comes to this process
+TEST_CASE("caller killed: no process remains, in a hundred repetitions") {
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // the helper and all escaped processes become children of this process
     for (int round = 0; round < 100; ++round) {
         CAPTURE(round);
         const std::string marker = new_marker();
@@ -281,7 +281,7 @@ TEST_CASE("a caller that is killed leaves nothing behind, a hundred times") {
 
         int came = 0;
         while (::waitpid(-1, nullptr, 0) > 0) {
-            CHECK(++came == 1);  // the helper, once all that it started is gone
+            CHECK(++came == 1);  // only the helper, after all processes that it started are gone
             CHECK(alive_with(marker) == 0);
         }
     }

@@ -36,7 +36,7 @@ std::vector<std::string> lines(const std::string& text, std::size_t piece) {
 
 }  // namespace
 
-TEST_CASE("KeptText: all of a text that fits, the first and the last half of one that does not") {
+TEST_CASE("KeptText: keeps a whole text up to the limit, and only the start and the end of a longer text") {
     for (const std::size_t piece : {1U, 3U, 50U, 99U, 100U, 101U, 1000U}) {
         for (const std::size_t size : {0U, 1U, 50U, 99U, 100U, 101U, 149U, 150U, 151U, 200U, 1000U}) {
             CAPTURE(piece);
@@ -50,14 +50,14 @@ TEST_CASE("KeptText: all of a text that fits, the first and the last half of one
     CHECK(kept("abc", 0, 1) == "\n… 3 bytes left out …\n");
 }
 
-TEST_CASE("LineSplitter: the lines do not depend on how the bytes come") {
+TEST_CASE("LineSplitter: the lines do not depend on the sizes of the pieces") {
     const std::vector<std::string> expected{"one", "", "three", "", "1/2 |#|", "2/2 |##|", "five", "", "last"};
     for (std::size_t piece = 1; piece < 20; ++piece) {
         CHECK(lines("one\n\nthree\n\r1/2 |#|\r2/2 |##|\rfive\r\n\nlast", piece) == expected);
     }
 }
 
-TEST_CASE("LineSplitter: an unfinished line waits for its end") {
+TEST_CASE("LineSplitter: an unfinished line is returned when it is complete") {
     LineSplitter splitter;
     splitter.append("whole\nha");
     CHECK(splitter.take() == std::vector<std::string>{"whole"});
@@ -68,7 +68,7 @@ TEST_CASE("LineSplitter: an unfinished line waits for its end") {
     CHECK_FALSE(splitter.has_lines());
 }
 
-TEST_CASE("LineSplitter: a long line is cut and marked, the next one is whole") {
+TEST_CASE("LineSplitter: a long line is cut and marked, the next line is complete") {
     const std::string long_line = digits(LineSplitter::longest_line + 1234);
     const std::vector<std::string> expected{digits(LineSplitter::longest_line) + " … 1234 bytes left out",
                                             digits(LineSplitter::longest_line), "next"};

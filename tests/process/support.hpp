@@ -14,7 +14,8 @@
 #include <utility>
 #include <vector>
 
-/// Programs for the tests of module process. They wait for states alone; what never comes is the test's timeout.
+/// Helper functions for the tests of the process module. They wait for conditions without a limit, because the tests
+/// have a timeout.
 namespace finch::testing {
 
 inline process::Program program(std::vector<std::string> arguments, std::vector<std::string> environment = {}) {
@@ -28,7 +29,8 @@ inline process::Program python(const std::string& text, std::vector<std::string>
     return program({"python3", "-S", "-c", text}, std::move(environment));
 }
 
-/// FINCH_LAUNCHER is the built finch-launcher; FINCH_TEST_COPY in the environment: the helper stays a copy of the test.
+/// Starts a launcher with FINCH_LAUNCHER, the built finch-launcher. If FINCH_TEST_COPY is set, the helper is a forked
+/// copy of the test.
 inline process::Launcher new_launcher() {
     return process::Launcher::fork(std::getenv("FINCH_TEST_COPY") != nullptr ? "" : FINCH_LAUNCHER);
 }
@@ -40,7 +42,7 @@ void until(const Condition& condition) {
     }
 }
 
-/// The next lines, at least one unless the program has ended.
+/// Returns the next lines: at least one, unless the program has ended.
 inline std::vector<std::string> some_lines(process::Child& child) {
     process::Child* one = &child;
     std::vector<std::string> lines;
@@ -51,13 +53,13 @@ inline std::vector<std::string> some_lines(process::Child& child) {
     return lines.empty() ? child.take_lines() : lines;
 }
 
-/// Waits for a program to say "ready", or anything else, on its first line.
+/// Waits until the program writes its first line, for example "ready".
 inline process::Child ready(process::Child child) {
     static_cast<void>(some_lines(child));
     return child;
 }
 
-/// Waits for the end; appends the lines until then.
+/// Waits for the end of the program, and appends its lines to `lines`.
 inline process::Ended finish(process::Child& child, std::vector<std::string>* lines = nullptr) {
     while (true) {
         const bool has_ended = child.ended().has_value();
@@ -77,7 +79,7 @@ inline std::vector<std::string> lines_of(process::Child child) {
     return lines;
 }
 
-/// How many processes have `marker` in the environment that they were started with. Zombies have none.
+/// Returns the number of processes with `marker` in their initial environment. Zombies have no environment.
 inline int alive_with(const std::string& marker) {
     int count = 0;
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {

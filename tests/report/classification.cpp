@@ -16,7 +16,7 @@ const Classes truths{0, 0, 0, 1, 1, 2, 2, 2, 2, 4, 4, 6};
 const Classes guesses{0, 1, 0, 1, 2, 2, 2, 0, 2, 4, 5, 0};
 const Classes places{0, 1, 0, 0, 4, 0, 0, 5, 0, 0, 7, 2};
 
-/// F1 of one class by its definition, from precision and recall over the samples themselves.
+/// Returns the F1 score of class `one`, computed by its definition from precision and recall.
 double naive_f1(const Classes& truth, const Classes& guess, std::int32_t one) {
     double hits = 0;
     double guessed = 0;
@@ -33,8 +33,8 @@ double naive_f1(const Classes& truth, const Classes& guess, std::int32_t one) {
 
 }  // namespace
 
-TEST_CASE("accuracy, macro F1 and confusions are those that scikit-learn 1.9 gives") {
-    // Classes 3 and 7 have no samples and no guesses, 5 no samples, 6 no guesses.
+TEST_CASE("accuracy, macro F1 and confusion matrix equal those of scikit-learn 1.9") {
+    // Classes 3 and 7 have no samples and no guesses. Class 5 has no samples. Class 6 has no guesses.
     const Classification found = classify({8, truths, guesses, places});
 
     CHECK(found.samples == 12);
@@ -50,14 +50,14 @@ TEST_CASE("accuracy, macro F1 and confusions are those that scikit-learn 1.9 giv
                                                        0, 0, 0, 0, 0, 0, 0, 0});
 }
 
-TEST_CASE("top 5 counts the classes in the first five places, of more than five classes") {
+TEST_CASE("top 5 counts true classes among the first five guesses, and is empty for up to five classes") {
     REQUIRE(classify({8, truths, guesses, places}).top_5);
     CHECK(*classify({8, truths, guesses, places}).top_5 == doctest::Approx(10.0 / 12));
     CHECK(classify({6, Classes{5}, Classes{5}, Classes{0}}).top_5);
     CHECK_FALSE(classify({5, Classes{4}, Classes{4}, Classes{0}}).top_5);
 }
 
-TEST_CASE("a thousand random guesses of 13 classes are counted as one by one") {
+TEST_CASE("classify equals a naive count for 1000 random guesses of 13 classes") {
     RandomStream random(3, Purpose::test);
     Classes truth;
     Classes guess;
@@ -86,7 +86,7 @@ TEST_CASE("a thousand random guesses of 13 classes are counted as one by one") {
     CHECK(std::accumulate(found.confusion.begin(), found.confusion.end(), std::int64_t{0}) == 1000);
 }
 
-TEST_CASE("the figures are a sentence, the confusions a table, of many classes the commonest") {
+TEST_CASE("figures_text gives one line; confusion_text gives a matrix, or a list for many classes") {
     const Classification found = classify({8, truths, guesses, places});
 
     CHECK(figures_text(found) == "accuracy 58.33 %, top 5 83.33 %, macro F1 0.4147");

@@ -40,7 +40,7 @@ std::vector<std::string> cells(const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("a row has its genes, choices in words, under their names, and its numbers to the last bit") {
+TEST_CASE("csv: a row has named gene columns, choices as words, and numbers that round-trip exactly") {
     const std::string text = report::csv(one_individual(plain()), {.measure = {"error", "validation error"}});
     const std::string head = text.substr(0, text.find('\n'));
     const auto names = cells(head);
@@ -62,7 +62,7 @@ TEST_CASE("a row has its genes, choices in words, under their names, and its num
     CHECK(value("node") == "n01");
 }
 
-TEST_CASE("text with commas, quotes and line ends is quoted as RFC 4180 says") {
+TEST_CASE("csv: texts with commas, quotes and line breaks are quoted according to RFC 4180") {
     search::Individual individual = plain();
     individual.problem = "rank 3: \"no memory\",\nreally";
 
@@ -71,7 +71,7 @@ TEST_CASE("text with commas, quotes and line ends is quoted as RFC 4180 says") {
     CHECK(text.find(",\"rank 3: \"\"no memory\"\",\nreally\"\n") != std::string::npos);
 }
 
-TEST_CASE("metrics are the last columns: those of the best epoch, of all individuals' names") {
+TEST_CASE("csv: the last columns are the metrics of the best epoch, one column per metric name in the run") {
     search::Individual one = plain();
     one.best_epoch = 2;
     one.metrics = {{1, "top5", 0.5}, {2, "top5", 0.25}, {1, "f1", 0.125}};
@@ -87,7 +87,7 @@ TEST_CASE("metrics are the last columns: those of the best epoch, of all individ
     CHECK(text.find(",nan,nan\n") != std::string::npos);
 }
 
-TEST_CASE("every NaN is written alike, and an individual once though it has several records") {
+TEST_CASE("csv: NaN is never written as -nan, and an individual with several records has one row") {
     search::Individual individual = plain();
     individual.loss = store::samples::strange_nan();
     store::Recovered recovered = one_individual(individual);
@@ -100,7 +100,7 @@ TEST_CASE("every NaN is written alike, and an individual once though it has seve
     CHECK(text.find("-nan") == std::string::npos);
 }
 
-TEST_CASE("under pollination a row names every island on which its individual is active, a displaced one none") {
+TEST_CASE("csv: with pollination, a row lists all islands on which the individual is active") {
     search::Individual better = plain();
     search::Individual worse = plain();
     worse.id = search::Id::make(1, 2, 4);

@@ -39,7 +39,7 @@ store::Recovered run_of_json(const std::vector<search::Individual>& individuals)
     return recovered;
 }
 
-/// As a reader that knows JSON's standard alone: no NaN.
+/// Parses standard JSON, which has no NaN.
 rapidjson::Document parsed(const std::string& text) {
     rapidjson::Document document;
     document.Parse<rapidjson::kParseFullPrecisionFlag | rapidjson::kParseValidateEncodingFlag>(text.c_str());
@@ -49,7 +49,7 @@ rapidjson::Document parsed(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("json: the joules of a run, null where none are known") {
+TEST_CASE("json: joules of a run are the sum over its individuals, or null if no individual has a measurement") {
     std::vector<search::Individual> all{evaluated(1, 0.5), evaluated(2, 1.0 / 3), evaluated(3, 2)};
     const auto run = [&] {
         const auto recovered = run_of_json(all);
@@ -66,7 +66,7 @@ TEST_CASE("json: the joules of a run, null where none are known") {
     CHECK(known["islands"][0]["best"][0]["joules"].GetDouble() == 0.25);
 }
 
-TEST_CASE("json: the name of a run that is no UTF-8 is made some") {
+TEST_CASE("json: invalid UTF-8 in a run's name is replaced") {
     const auto recovered = run_of_json({evaluated(1, 0.5)});
 
     const auto run = parsed(report::run_json(recovered, recovered.space, {}, "runs/a\xFF", 2));
@@ -74,7 +74,7 @@ TEST_CASE("json: the name of a run that is no UTF-8 is made some") {
     CHECK(std::string(run["run"].GetString()) == "runs/a?");
 }
 
-TEST_CASE("json: a run with its best, in words and to the last bit; what was not measured is null") {
+TEST_CASE("json: a run contains its best individuals, with exact numbers, words for choices and null for NaN") {
     const auto recovered = run_of_json({evaluated(1, 0.5), evaluated(2, 1.0 / 3), evaluated(3, 2)});
     const auto run = parsed(
         report::run_json(recovered, recovered.space, {.measure = {"error", "error (share)"}}, "runs/a \"b\"", 2));
@@ -97,7 +97,7 @@ TEST_CASE("json: a run with its best, in words and to the last bit; what was not
     CHECK(std::string(run["workers"][0]["node"].GetString()) == "new");
 }
 
-TEST_CASE("json: an individual with its curve") {
+TEST_CASE("json: an individual contains its learning curve") {
     search::Individual one = evaluated(1, 0.25);
     one.curve = {{.epoch = 1, .validation_loss = 0.5}, {.epoch = 2, .validation_loss = 0.25}};
     const auto recovered = run_of_json({one});
@@ -111,7 +111,7 @@ TEST_CASE("json: an individual with its curve") {
                     ConfigError);
 }
 
-TEST_CASE("an individual's text: output that ranks and the problem have in common is printed once") {
+TEST_CASE("individual_text: error output that is common to ranks and the problem is printed once") {
     const testing::TemporaryFolder folder;
     const store::RunDirectory directory(folder / "run");
     search::Individual one = evaluated(1, 7);
@@ -136,9 +136,9 @@ TEST_CASE("an individual's text: output that ranks and the problem have in commo
     CHECK(text.ends_with("errors-1: as 1.errors-0\n"));
 }
 
-TEST_CASE("an individual's text: its curve as bars, and its ancestors, each once, five generations back") {
+TEST_CASE("individual_text: shows the learning curve as bars, and each ancestor of five generations once") {
     std::vector<search::Individual> line{evaluated(1, 7)};
-    for (std::uint32_t number = 2; number <= 8; ++number) {  // each of the two before it
+    for (std::uint32_t number = 2; number <= 8; ++number) {  // the parents are the two previous individuals
         line.push_back(evaluated(number, 8.0 - number));
         line.back().parents = {line[number - 2].id, number > 2 ? line[number - 3].id : search::Id{}};
     }

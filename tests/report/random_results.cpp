@@ -1,5 +1,5 @@
-// Whatever an evaluation ends with, what a worker writes of it every reader accepts: messages, journals, archives, the
-// next start and exports. FINCH_TEST_DRAWS says how many results are drawn; a long campaign has 1e6.
+// All readers must accept a worker's record of any evaluation result: the readers of messages, journals and archives,
+// the next start, and the exports. FINCH_TEST_DRAWS is the number of random results. A long test uses 1e6.
 #include "finch/report/csv.hpp"
 #include "finch/report/json.hpp"
 #include "finch/store/journal.hpp"
@@ -22,7 +22,7 @@ using search::Outcome;
 
 namespace {
 
-constexpr std::uint32_t batch = 500;  ///< individuals of one run
+constexpr std::uint32_t batch = 500;  ///< number of individuals per run
 
 std::uint32_t draws() {
     const char* const text = std::getenv("FINCH_TEST_DRAWS");  // NOLINT: one thread
@@ -49,7 +49,7 @@ double any_number(RandomStream& random) {
     return place < numbers.size() ? numbers[place] : random.normal();
 }
 
-/// As an evaluator may end it: the outcome, the numbers and the curve say nothing of each other.
+/// Returns a random result that an evaluator may produce. Its outcome, numbers and curve are independent of each other.
 Individual any_result(std::uint32_t number, const search::Space& space, RandomStream& random) {
     Individual one;
     one.id = search::Id::make(number % 5, number % 7, number + 1);
@@ -81,7 +81,7 @@ Individual any_result(std::uint32_t number, const search::Space& space, RandomSt
     return one;
 }
 
-/// What the documentation says of a result, apart from how it is done.
+/// Checks the documented effects of make_recordable() on a result.
 void check_meaning(const Individual& drawn, const Individual& made, const search::Space& space) {
     const bool has_loss = drawn.outcome == Outcome::evaluated || drawn.outcome == Outcome::pruned;
     CHECK_FALSE(search::problem_of(made, space));
@@ -131,7 +131,8 @@ void check_exports(const store::Recovered& recovered, const std::vector<Individu
     CHECK(exported["individuals"].Size() == all.size());
 }
 
-/// One half of the individuals is in the archive, the other in journals; then all are in the next start's archive.
+/// Writes half of the individuals to an archive and half to a journal, and checks that recovery finds all. Then checks
+/// the same for an archive with all individuals.
 void check_run(const std::vector<Individual>& all, const search::Space& space) {
     const testing::TemporaryFolder folder;
     const store::RunDirectory directory(folder / "run");
@@ -167,7 +168,7 @@ void check_run(const std::vector<Individual>& all, const search::Space& space) {
 
 }  // namespace
 
-TEST_CASE("results of any kind are written so that every reader accepts them, and none is lost") {
+TEST_CASE("all readers accept the records of random results, and no result is lost") {
     const search::Space space = store::samples::mnist_space();
     for (std::uint32_t first = 0; first < draws(); first += batch) {
         RandomStream random(11, Purpose::test, first);

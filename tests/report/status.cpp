@@ -35,7 +35,7 @@ search::Individual evaluated_at(std::uint32_t number, double loss) {
     return individual;
 }
 
-/// Notes which files of some folders are opened, and whether any is written, made, renamed or removed.
+/// Records with inotify which files in `folders` are opened, and which are written, created, renamed or removed.
 class Watch {
 public:
     explicit Watch(const std::vector<std::filesystem::path>& folders) : file_(::inotify_init1(IN_NONBLOCK)) {
@@ -43,7 +43,7 @@ public:
             works_ = ::inotify_add_watch(file_.get(), folder.c_str(), IN_OPEN | changes) >= 0 && works_;
         }
     }
-    [[nodiscard]] bool works() const { return file_ && works_; }  ///< false where the kernel has no such watch
+    [[nodiscard]] bool works() const { return file_ && works_; }  ///< false if inotify is unavailable
     void look() {
         alignas(inotify_event) char buffer[64 * (sizeof(inotify_event) + NAME_MAX + 1)];
         for (ssize_t size = 0; (size = ::read(file_.get(), buffer, sizeof buffer)) > 0;) {
@@ -86,7 +86,7 @@ public:
 
 }  // namespace
 
-TEST_CASE("the state of a run is complete, stopped early or interrupted by its archive, and running while locked") {
+TEST_CASE("the state of a run comes from its archive, except that a locked run is running") {
     Run run;
 
     CHECK(run.state_after(RunState::complete) == RunState::complete);
@@ -99,7 +99,7 @@ TEST_CASE("the state of a run is complete, stopped early or interrupted by its a
     CHECK(run.state_after(RunState::complete) == RunState::complete);
 }
 
-TEST_CASE("a run without a result is no success: its state says so, in words and by the exit code of finch status") {
+TEST_CASE("the text and the exit code of finch status show that a run has no results") {
     Run run;
     search::Individual failed = bred(1);
     failed.outcome = search::Outcome::failed;
@@ -127,14 +127,14 @@ TEST_CASE("a run without a result is no success: its state says so, in words and
     CHECK(report::status_text(status).find(", best loss 0.5 (0.0.2), 1 evaluated, 1 failed: ") != std::string::npos);
 }
 
-TEST_CASE("a directory without a run is the user's error") {
+TEST_CASE("status of a directory without a run throws ConfigError") {
     const TemporaryFolder folder;
 
     CHECK_THROWS_WITH_AS(static_cast<void>(report::status(store::RunDirectory(folder / "run"))),
                          doctest::Contains("there is no run"), ConfigError);
 }
 
-TEST_CASE("a run whose first start ended before it wrote an archive is interrupted, and nothing is known of it") {
+TEST_CASE("a run without archive and journal records is interrupted, with 0 evaluations") {
     const Run run;
 
     const report::Status status = report::status(run.directory);
@@ -146,7 +146,7 @@ TEST_CASE("a run whose first start ended before it wrote an archive is interrupt
     CHECK(report::status(run.directory).state == RunState::running);
 }
 
-TEST_CASE("the progress line names the run and its last start") {
+TEST_CASE("the progress line contains the run number and the number of the last start") {
     Run run;
     run.population.merge(evaluated_at(1, 0.5));
     run.write(RunState::complete);
@@ -159,13 +159,13 @@ TEST_CASE("the progress line names the run and its last start") {
           fmt::format("{:.7f} {} {}", status.progress, status.start, report::status_text(status)));
 }
 
-TEST_CASE("no snapshot is opened, and nothing is written, renamed or removed") {
+TEST_CASE("status opens no snapshot, and writes, renames and removes no file") {
     Run run;
     for (std::uint32_t number = 1; number <= 64; ++number) {
         run.population.merge(bred(number));
         const std::filesystem::path snapshot = run.directory.training(bred(number).id);
         std::ofstream(snapshot).close();
-        std::filesystem::resize_file(snapshot, std::uintmax_t{300} << 20);  // a hole: it takes no space
+        std::filesystem::resize_file(snapshot, std::uintmax_t{300} << 20);  // a sparse file without disk blocks
     }
     run.write(RunState::running);
     Watch watch({run.directory.root(), run.directory.state()});
@@ -185,7 +185,7 @@ TEST_CASE("no snapshot is opened, and nothing is written, renamed or removed") {
     }
 }
 
-TEST_CASE("results in a journal count as those in the archive do") {
+TEST_CASE("results in a journal count like results in the archive") {
     Run run;
     run.population.merge(evaluated_at(1, 0.5));
     run.population.merge(bred(2));
@@ -208,7 +208,7 @@ TEST_CASE("results in a journal count as those in the archive do") {
     CHECK(report::status_text(status).ends_with(", best error 0.25 (0.0.3)"));
 }
 
-TEST_CASE("a budget of epochs is named with the epochs that all have trained, unfinished ones too") {
+TEST_CASE("the status has the budget of epochs and the epochs of all individuals, also unfinished ones") {
     Run run;
     search::Individual ended = evaluated_at(1, 0.5);
     ended.epochs = 10;
@@ -227,7 +227,7 @@ TEST_CASE("a budget of epochs is named with the epochs that all have trained, un
           std::string::npos);
 }
 
-TEST_CASE("progress grows with every saved step of a training, and with its result once more") {
+TEST_CASE("progress grows with every snapshot of a training, and again with its result") {
     Run run;
     run.population.merge(bred(1));
     run.population.merge(bred(2));
@@ -259,7 +259,7 @@ TEST_CASE("progress grows with every saved step of a training, and with its resu
     CHECK(seen[2] == doctest::Approx(0.5).epsilon(0.01));
 }
 
-TEST_CASE("deaths in a row are a little progress, less than any saved step, and a bounded number of them") {
+TEST_CASE("consecutive deaths of a worker add less progress than any snapshot, and only up to a bound") {
     const auto progress_after = [](std::int32_t deaths, std::int32_t silent_ends, double share) {
         Run run;
         search::Individual individual = bred(1);
@@ -282,7 +282,7 @@ TEST_CASE("deaths in a row are a little progress, less than any saved step, and 
     CHECK(progress_after(0, 0, 0.0001) > progress_after(2, 100, 0));
 }
 
-TEST_CASE("of several runs each has a line, and one that cannot be read does not stop the table") {
+TEST_CASE("the status table has a line per run, also for runs that cannot be read") {
     Run first;
     Run second;
     first.facts.budget_evaluations = 4;
@@ -324,7 +324,7 @@ TEST_CASE("of several runs each has a line, and one that cannot be read does not
     CHECK(table.find("none: there is no run here") != std::string::npos);
 }
 
-TEST_CASE("a run's name with control characters is shown in one line without them") {
+TEST_CASE("control characters in a run's name are replaced by question marks") {
     std::vector<report::Status> runs(2);
     runs[0].run = "runs/a\x1B[2J\nb";
     runs[1].run = "runs/c\xFF\td";
@@ -338,7 +338,7 @@ TEST_CASE("a run's name with control characters is shown in one line without the
     CHECK(report::status_text(runs[0]).find(": runs/a?[2J?b, ") != std::string::npos);
 }
 
-TEST_CASE("the exit code of several runs is that of the worst") {
+TEST_CASE("the exit code for several runs is the exit code of the run in the worst state") {
     const auto code = [](std::vector<RunState> states, bool has_unreadable = false, bool has_results = true) {
         std::vector<report::Status> runs(states.size());
         for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -30,7 +30,8 @@ std::string part_between(const std::string& text, const std::string& begin, cons
     return first == std::string::npos ? "" : text.substr(first, text.find(end, first + 1) - first);
 }
 
-/// Two workers in start 0, one hour long, 30 evaluations; one in start 1, half an hour, 15.
+/// Returns facts of two starts. Start 0: two workers, one hour, 30 evaluations. Start 1: one worker, half an hour, 15
+/// evaluations.
 store::ArchiveFacts facts_of_two_starts() {
     store::ArchiveFacts facts;
     facts.state = RunState::stopped;
@@ -45,7 +46,7 @@ store::ArchiveFacts facts_of_two_starts() {
 
 }  // namespace
 
-TEST_CASE("the best of each island stand in their order, no more than were asked for, genes in words") {
+TEST_CASE("best_table: lists at most `count` individuals per island in order of loss, with named genes") {
     search::Population population(search::ExchangeKind::none, 3);
     for (std::uint32_t number = 1; number <= 5; ++number) {
         population.merge(evaluated(number, static_cast<std::int32_t>(number % 2), 1.0 / number));
@@ -66,7 +67,7 @@ TEST_CASE("the best of each island stand in their order, no more than were asked
     CHECK(contains(text.substr(text.find("island 2")), "none yet"));
 }
 
-TEST_CASE("a final choice: reported loss, mean and deviation of the repeats, who has won; nothing before the first") {
+TEST_CASE("final_table: shows loss, mean and deviation of the repeats and the winner; is empty without repeats") {
     search::Population population(search::ExchangeKind::none, 1);
     for (std::uint32_t number = 1; number <= 3; ++number) {
         search::Individual one = evaluated(number, 0, 0.25 * number);
@@ -99,7 +100,7 @@ TEST_CASE("a final choice: reported loss, mean and deviation of the repeats, who
                    "the best 3 of 3"));
 }
 
-TEST_CASE("the front: whom no other beats in the loss and the costs, of all islands; nothing without costs") {
+TEST_CASE("front_table: lists the Pareto front in loss and costs over all islands; is empty without costs") {
     const std::vector<search::Cost> costs{search::Cost::parameters, search::Cost::seconds};
     search::Population population(search::ExchangeKind::none, 2, costs);
     for (std::uint32_t number = 1; number <= 4; ++number) {
@@ -119,7 +120,7 @@ TEST_CASE("the front: whom no other beats in the loss and the costs, of all isla
     CHECK(report::front_table(store::samples::mnist_space(), population, {}, "error").empty());
 }
 
-TEST_CASE("energy: in the heading, of each of the best; not at all where none is known") {
+TEST_CASE("overview: shows the energy of the run and of individuals, or no energy if nothing was measured") {
     store::Recovered recovered;
     recovered.facts = facts_of_two_starts();
     recovered.space = store::samples::mnist_space();
@@ -151,7 +152,7 @@ TEST_CASE("energy: in the heading, of each of the best; not at all where none is
     }
 }
 
-TEST_CASE("an individual that took a result over is shown with whose it is, behind that one") {
+TEST_CASE("overview: an individual with a reused result is listed after its source and names the source") {
     search::Individual reused = evaluated(1, 0, 0.5);
     reused.reused_from = evaluated(2, 0, 0.5).id;
     reused.started = 0;
@@ -168,7 +169,7 @@ TEST_CASE("an individual that took a result over is shown with whose it is, behi
     CHECK(table.find("42.5") < table.find("as 0.0.2"));
 }
 
-TEST_CASE("individuals are counted by outcome") {
+TEST_CASE("outcome_words counts individuals by outcome") {
     search::Population population(search::ExchangeKind::none, 1);
     population.merge(evaluated(1, 0, 1));
     population.merge(evaluated(2, 0, 1));
@@ -179,7 +180,7 @@ TEST_CASE("individuals are counted by outcome") {
     CHECK(report::outcome_words(population) == "2 evaluated, 1 out_of_memory");
 }
 
-TEST_CASE("the workers of the last start are shown, with the share of their time that they trained") {
+TEST_CASE("worker_table: lists the workers of the last start with the share of time spent in training") {
     const std::string text = report::worker_table(facts_of_two_starts());
 
     CHECK(contains(text, "new-node"));
@@ -188,12 +189,12 @@ TEST_CASE("the workers of the last start are shown, with the share of their time
     CHECK(contains(report::worker_table({}), "no report yet"));
 }
 
-TEST_CASE("evaluations per hour are those of all workers over the hours of all starts") {
+TEST_CASE("evaluations_per_hour: evaluations of all workers divided by the hours of all starts") {
     CHECK(report::evaluations_per_hour(facts_of_two_starts()) == doctest::Approx(45 / 1.5));
     CHECK(report::evaluations_per_hour({}) == 0);
 }
 
-TEST_CASE("the last events are listed, oldest first") {
+TEST_CASE("event_list: lists the last events, oldest first") {
     store::ArchiveFacts facts;
     for (int i = 0; i < 5; ++i) {
         facts.events.push_back({1e9 + i, i, "kind", "text " + std::to_string(i)});
@@ -206,7 +207,7 @@ TEST_CASE("the last events are listed, oldest first") {
     CHECK(contains(text, "2 of 5"));
 }
 
-TEST_CASE("the last starts are listed with job, nodes, deadline and log, as far as these are known") {
+TEST_CASE("start_list: lists the last starts with job, nodes, deadline and log if these are known") {
     store::ArchiveFacts facts;
     facts.starts = {{.restart = 0}, {.restart = 1}, {.restart = 2}};
     CHECK(report::start_list(facts, 5).empty());
@@ -227,7 +228,7 @@ TEST_CASE("the last starts are listed with job, nodes, deadline and log, as far 
     CHECK(contains(text, ", log /scratch/slurm-102.out?\n"));
 }
 
-TEST_CASE("the overview names the run and its state, and lists damaged files") {
+TEST_CASE("overview: contains the run, its state and the damaged files") {
     store::Recovered recovered;
     recovered.facts = facts_of_two_starts();
     recovered.space = store::samples::mnist_space();
@@ -244,7 +245,7 @@ TEST_CASE("the overview names the run and its state, and lists damaged files") {
     CHECK(contains(text, "x.journal"));
 }
 
-TEST_CASE("what was pruned stands behind complete trainings, marked") {
+TEST_CASE("best_table: pruned trainings are marked and listed after complete trainings") {
     search::Individual pruned = evaluated(1, 0, 0.1);
     pruned.outcome = search::Outcome::pruned;
     pruned.pruning.edit().rung = 2;
@@ -259,7 +260,7 @@ TEST_CASE("what was pruned stands behind complete trainings, marked") {
     CHECK(contains(text, " 3 (pruned) "));
 }
 
-TEST_CASE("the overview names the epochs that were trained, and their budget if there is one") {
+TEST_CASE("overview: contains the number of trained epochs, and the budget of epochs if there is one") {
     store::Recovered recovered;
     recovered.facts = facts_of_two_starts();
     recovered.space = store::samples::mnist_space();
@@ -274,7 +275,7 @@ TEST_CASE("the overview names the epochs that were trained, and their budget if 
     CHECK(contains(text(), ", 12 of 600 epochs\n"));
 }
 
-TEST_CASE("under pollination there is one list of the best; of each island, with the copies on it, on request") {
+TEST_CASE("overview: with pollination, one list has the best of all islands; a list per island is optional") {
     store::Recovered recovered;
     recovered.facts = facts_of_two_starts();
     recovered.space = store::samples::mnist_space();
@@ -295,7 +296,7 @@ TEST_CASE("under pollination there is one list of the best; of each island, with
     CHECK_FALSE(contains(part_between(each, "island 1:", "workers"), "0.0.2"));
 }
 
-TEST_CASE("under migration, where an individual lives on one island, the best of each are shown") {
+TEST_CASE("best_table: with migration, every island has its own list of the best individuals") {
     search::Population population(search::ExchangeKind::migration, 2);
     population.merge(evaluated(1, 0, 0.5));
     population.merge(evaluated(2, 1, 0.75));
@@ -306,8 +307,7 @@ TEST_CASE("under migration, where an individual lives on one island, the best of
     CHECK(contains(text.substr(text.find("island 1:")), "0.0.2"));
 }
 
-TEST_CASE(
-    "what is minimised is named with its unit above the tables and in their columns, and nothing is called a loss") {
+TEST_CASE("overview: uses the name and unit of the minimised measure instead of the word loss") {
     store::Recovered recovered;
     recovered.facts = facts_of_two_starts();
     recovered.space = store::samples::mnist_space();
@@ -324,7 +324,7 @@ TEST_CASE(
     CHECK_FALSE(contains(text, "loss"));
 }
 
-TEST_CASE("the seconds are those of the training in all starts, not the time between the last start and the end") {
+TEST_CASE("best_table: seconds are training_seconds over all starts, not the time since the last start") {
     search::Individual resumed = evaluated(1, 0, 0.5);
     resumed.training_seconds = 17.25;
     search::Population population(search::ExchangeKind::none, 1);

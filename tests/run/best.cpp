@@ -1,4 +1,4 @@
-// Whose weights are kept, and what of a training: always those of the best by search::better(), and of this run.
+// Tests that the kept weights and results are those of the best individual of this run, by search::better().
 #include "run/world.hpp"
 #include "support/captured_log.hpp"
 
@@ -11,7 +11,7 @@ using namespace finch;
 using namespace finch::run;
 using namespace finch::run::small;
 
-TEST_CASE("of two equal ones the smaller id is kept, whoever has trained the other") {
+TEST_CASE("of two individuals with equal loss, the weights of the smaller id are kept") {
     World world;
     CnnEvaluator first = world.evaluator(0, this_run);
     const search::Individual trained = world.train(first, 5);
@@ -28,7 +28,7 @@ TEST_CASE("of two equal ones the smaller id is kept, whoever has trained the oth
     CHECK(world.kept(2) == 0);
 }
 
-TEST_CASE("the best that this worker has kept stays, though nobody has heard of it yet") {
+TEST_CASE("a worker keeps the weights of its own best individual, even if its leader does not know the result") {
     World world;
     std::vector<std::uint64_t> ids{1, 2, 3, 4};
     for (int worker = 0; worker < 2; ++worker) {
@@ -41,11 +41,11 @@ TEST_CASE("the best that this worker has kept stays, though nobody has heard of 
 
         CHECK(world.kept(worker) == population_of(all).best()->id.value);
 
-        std::reverse(ids.begin(), ids.end());  // in one of both orders the last is not the best
+        std::reverse(ids.begin(), ids.end());  // in one of the two orders, the last individual is not the best
     }
 }
 
-TEST_CASE("the loss of an individual is that of its own best epoch by error") {
+TEST_CASE("the loss of an individual is the validation error of its best epoch") {
     World world;
     CnnEvaluator evaluator = world.evaluator(0, this_run);
 
@@ -61,7 +61,7 @@ TEST_CASE("the loss of an individual is that of its own best epoch by error") {
     CHECK(one.samples_per_second == doctest::Approx(2 * 100 / one.training_seconds));
 }
 
-TEST_CASE("a snapshot of another run is not gone on with and named, one of this run is gone on with") {
+TEST_CASE("a snapshot of another run is reported and ignored; a snapshot of this run is resumed") {
     World world;
     CnnEvaluator evaluator = world.evaluator(0, this_run);
     evaluator.start(individual(1));
@@ -84,7 +84,7 @@ TEST_CASE("a snapshot of another run is not gone on with and named, one of this 
     CHECK(world.slots.training(0).training_seconds() == seconds);
 }
 
-TEST_CASE("a training that was pruned keeps no weights, and nothing is published before one is complete") {
+TEST_CASE("pruned trainings keep no weights, and nothing is published before the first complete training") {
     World world;
     world.config.pruning = search::HalvingOptions{};
     CnnEvaluator evaluator = world.evaluator(0, this_run);
@@ -119,7 +119,7 @@ TEST_CASE("a training that was pruned keeps no weights, and nothing is published
     CHECK(world.published() == 2);
 }
 
-TEST_CASE("an evaluation for the final choice is not pruned") {
+TEST_CASE("a repeat for the final choice is never pruned") {
     World world;
     world.config.pruning = search::HalvingOptions{};
     CnnEvaluator evaluator = world.evaluator(0, this_run);
@@ -137,7 +137,7 @@ TEST_CASE("an evaluation for the final choice is not pruned") {
     CHECK(done.front().outcome == search::Outcome::evaluated);
 }
 
-TEST_CASE("a child of equal shape begins with its parent's best weights, others draw their own") {
+TEST_CASE("a child of equal shape inherits its parent's best weights; other children start at random") {
     World world("inherit: true, ");
     CnnEvaluator mother = world.evaluator(0, this_run);
     const search::Individual parent = world.train(mother, 1);
@@ -161,8 +161,8 @@ TEST_CASE("a child of equal shape begins with its parent's best weights, others 
     CHECK(child.genome == parent.genome);
     CHECK(child.inherited_from == parent.id);
     CHECK(child.curve.front().training_loss < parent.curve.front().training_loss);
-    CHECK(child_of(evaluator, parent.id, 10).inherited_from == search::Id{});  // another number of channels
-    CHECK(child_of(evaluator, {7}, 17).inherited_from == search::Id{});        // nobody's
+    CHECK(child_of(evaluator, parent.id, 10).inherited_from == search::Id{});  // has another number of channels
+    CHECK(child_of(evaluator, {7}, 17).inherited_from == search::Id{});        // individual 7 does not exist
     CHECK(child_of(evaluator, {0}, 25).inherited_from == search::Id{});
     CHECK(child_of(of_other_run, parent.id, 33).inherited_from == search::Id{});
     CHECK(child_of(evaluator, parent.id, 41, search::Operator::repeat).inherited_from == search::Id{});
@@ -173,7 +173,7 @@ TEST_CASE("a child of equal shape begins with its parent's best weights, others 
     CHECK_FALSE(std::filesystem::exists(without.directory.weights({1})));
 }
 
-TEST_CASE("a leader keeps the weights of its best eight, a later start those of each island's best eight") {
+TEST_CASE("a leader keeps the weights of its eight best; remove_unused_weights keeps each island's eight best") {
     World world;
     ParentWeights weights(world.directory, this_run);
     std::vector<search::Individual> all;

@@ -35,7 +35,7 @@ search::Individual trained(std::uint32_t number, double loss, search::Genome gen
     return one;
 }
 
-/// A run whose individuals are, best first, 3, 2 (the same genes), 1, 4.
+/// Writes a run with the individuals 3, 2, 1, 4 in order of loss. Individuals 3 and 2 have the same genes.
 void write_run(const std::filesystem::path& folder) {
     const config::Config config = config::parse(configuration_of(earlier), "earlier");
     store::ArchiveFacts facts;
@@ -57,7 +57,7 @@ RunOptions in(const std::filesystem::path& run, bool fresh = false) {
     return options;
 }
 
-/// What the new run begins with; `notes` on it.
+/// Returns the first guesses of a new run with space `space`. Adds messages to `notes`.
 std::vector<search::Guess> guesses(const std::string& space, const std::filesystem::path& run, int best,
                                    std::vector<std::string>& notes, const RunOptions& options = {}) {
     const std::string first = fmt::format("  first: {{run: {}, best: {}}}\n", run.string(), best);
@@ -66,7 +66,7 @@ std::vector<search::Guess> guesses(const std::string& space, const std::filesyst
 
 }  // namespace
 
-TEST_CASE("first: the best of an earlier run, each genome once, genes that are not active left open") {
+TEST_CASE("search.first takes the best different genomes of an earlier run, and leaves inactive genes open") {
     const TemporaryFolder folder;
     write_run(folder / "run");
     std::vector<std::string> notes;
@@ -76,7 +76,7 @@ TEST_CASE("first: the best of an earlier run, each genome once, genes that are n
     CHECK(notes == std::vector{fmt::format("search.first: 3 guesses from {}", (folder / "run").string())});
 }
 
-TEST_CASE("first: values outside of the new space become the nearest, words that it has not are drawn, both told") {
+TEST_CASE("first: values outside of the space become the nearest values, unknown words stay open; notes report both") {
     const TemporaryFolder folder;
     write_run(folder / "run");
     std::vector<std::string> notes;
@@ -92,7 +92,7 @@ TEST_CASE("first: values outside of the new space become the nearest, words that
     CHECK(notes[1].find("lr: 0.5 → 0.2, m: 0.8 → 0.5") != std::string::npos);
 }
 
-TEST_CASE("first: a run that goes on keeps what it found, whatever has become of the other run") {
+TEST_CASE("first: a continued run keeps its guesses even if the earlier run is gone") {
     const TemporaryFolder folder;
     write_run(folder / "run");
     write_run(folder / "new");
@@ -108,7 +108,7 @@ TEST_CASE("first: a run that goes on keeps what it found, whatever has become of
     CHECK_THROWS_AS((void)guesses(earlier, folder / "run", 2, notes, in(folder / "new", true)), ConfigError);
 }
 
-TEST_CASE("first: where there is no run, or none of its genes is known here, it is refused") {
+TEST_CASE("first: a missing run and a run without common genes are refused") {
     const TemporaryFolder folder;
     write_run(folder / "run");
     std::vector<std::string> notes;

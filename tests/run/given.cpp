@@ -26,7 +26,7 @@ std::string directory_of(const std::vector<std::string>& genes) {
 
 }  // namespace
 
-TEST_CASE("each genome is trained in a directory of its own, however it is written") {
+TEST_CASE("the default run directory depends on the genome, not on its notation") {
     const std::string one = directory_of({"channels=2", "lr=0.5"});
 
     CHECK(one.starts_with("runs/tiny-train-"));
@@ -35,7 +35,7 @@ TEST_CASE("each genome is trained in a directory of its own, however it is writt
     CHECK(one != directory_of({"channels=3", "lr=0.5"}));
 }
 
-TEST_CASE("a directory that is named is taken as it is") {
+TEST_CASE("a given run directory is used unchanged") {
     RunOptions options;
     options.genes = {"channels=2", "lr=0.5"};
     options.run = "elsewhere";
@@ -43,7 +43,7 @@ TEST_CASE("a directory that is named is taken as it is") {
     CHECK(run_directory_of(config::parse(configuration_text, "test"), options) == "elsewhere");
 }
 
-TEST_CASE("a run that holds other genes is refused with the difference") {
+TEST_CASE("a run directory with other genes is refused, naming the difference") {
     const search::Space space = config::parse(configuration_text, "test").space;
     search::Individual known;
     known.id = search::Id::make(0, 0, 1);
@@ -56,7 +56,7 @@ TEST_CASE("a run that holds other genes is refused with the difference") {
                          ConfigError);
 }
 
-TEST_CASE("one individual needs values for the genes that are active with them and not fixed, and is canonical") {
+TEST_CASE("given_genome needs a value for each active gene that is not fixed, and returns a canonical genome") {
     const search::Space space{{{"optimizer", search::ChoiceGene{{"sgd", "adam"}}},
                                {"momentum", search::RealGene{0.1, 0.9}, {{0, {0}}}},
                                {"rate", search::RealGene{0.5, 0.5}}}};

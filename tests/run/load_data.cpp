@@ -6,8 +6,7 @@
 
 namespace finch::run {
 
-TEST_CASE(
-    "the data of a run are the same on every rank; one rank of a node holds the pixels, world rank 0 the test set") {
+TEST_CASE("load_on_each_node gives all ranks equal training data, and only world rank 0 the test set") {
     const data::Options options{.generated_samples = 60, .generated_size = 9};
     const data::Datasets expected = data::load(options, 4);
 
@@ -26,7 +25,7 @@ TEST_CASE(
     CHECK(static_cast<const void*>(training.pixels.data()) > static_cast<const void*>(loaded.memory->bytes().data()));
 }
 
-TEST_CASE("a test set is the same on every rank, with or without the training set beside it") {
+TEST_CASE("load_test_on_each_node gives all ranks equal test sets, with and without the training set") {
     const data::Options options{.generated_samples = 60, .generated_size = 9};
     const data::Datasets expected = data::load(options, 4);
 
@@ -45,7 +44,7 @@ TEST_CASE("a test set is the same on every rank, with or without the training se
     CHECK(alone.sets.training.samples() == 0);
 }
 
-TEST_CASE("what only the reading rank finds wrong with the data every rank throws") {
+TEST_CASE("an error of the reading rank is thrown on every rank") {
     CHECK_THROWS_WITH_AS((void)load_on_each_node({.kind = data::Kind::idx, .path = "/nowhere"}, 1),
                          doctest::Contains("/nowhere"), ConfigError);
 }

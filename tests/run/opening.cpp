@@ -17,7 +17,7 @@ name: opening
 search: {objective: {function: sphere}, budget: {hours: 3}}
 )";
 
-/// A start, up to where its leaders breed.
+/// Opens a run and records its start, as every start does before the search.
 OpenedRun open_on(const store::RunDirectory& directory, const config::Config& config, int nodes) {
     OpenedRun run = open_run(directory, config, {}, {}, "", 2, 1, nodes);
     record_start(run, directory, config);
@@ -26,7 +26,7 @@ OpenedRun open_on(const store::RunDirectory& directory, const config::Config& co
 
 }  // namespace
 
-TEST_CASE("hours and node hours of all earlier starts are summed; a start lasted as long as its longest report says") {
+TEST_CASE("hours and node-hours are summed over earlier starts, with the longest reported time of each") {
     const testing::TemporaryFolder folder;
     const store::RunDirectory directory(folder / "run");
     const config::Config config = config::parse(configuration, "test");
@@ -44,7 +44,7 @@ TEST_CASE("hours and node hours of all earlier starts are summed; a start lasted
     CHECK(second.before.node_hours == doctest::Approx(2 * 0.5));
     facts = second.facts;
     facts.state = RunState::stopped;
-    facts.starts.back().seconds = 5;  // of the last archive; a worker reported after it
+    facts.starts.back().seconds = 5;  // the time in the last archive; worker 1 reports a longer time
     for (const std::int32_t worker : {0, 1}) {
         search::WorkerReport report;
         report.restart = facts.restarts;
@@ -84,7 +84,7 @@ TEST_CASE("a start records its job, cluster, nodes, deadline and log") {
     CHECK(start.deadline == 2e9);
 }
 
-TEST_CASE("--fresh refuses a run that is in use, and renames one whose archive is gone") {
+TEST_CASE("--fresh refuses a run that is in use, and renames a run directory that has no archive") {
     const testing::TemporaryFolder folder;
     const store::RunDirectory directory(folder / "run");
     const config::Config config = config::parse(configuration, "test");
@@ -106,7 +106,7 @@ TEST_CASE("--fresh refuses a run that is in use, and renames one whose archive i
     CHECK(testing::contents(folder / "run.1/state/worker-00000.journal") == "records");
 }
 
-TEST_CASE("once a start is recorded its archive and a predecessor of the same content stand apart") {
+TEST_CASE("record_start writes an archive and a predecessor that are equal but separate files") {
     const testing::TemporaryFolder folder;
     const store::RunDirectory directory(folder / "run");
     const config::Config config = config::parse(configuration, "test");
@@ -119,7 +119,7 @@ TEST_CASE("once a start is recorded its archive and a predecessor of the same co
     }
 }
 
-TEST_CASE("a start whose run another job took over while it was opened replaces and removes nothing") {
+TEST_CASE("record_start changes no file if another job took the lock in the meantime") {
     const testing::TemporaryFolder folder;
     const store::RunDirectory directory(folder / "run");
     const config::Config config = config::parse(configuration, "test");
@@ -137,7 +137,7 @@ TEST_CASE("a start whose run another job took over while it was opened replaces 
     CHECK(testing::contents(journal) == "of the other job");
 }
 
-TEST_CASE("a published model of which there is no archive is set aside before a new run begins") {
+TEST_CASE("a published model without an archive is renamed before a new run starts") {
     const testing::TemporaryFolder folder;
     const store::RunDirectory directory(folder / "run");
     const config::Config config = config::parse(configuration, "test");
@@ -150,7 +150,7 @@ TEST_CASE("a published model of which there is no archive is set aside before a 
     CHECK(testing::contents(directory.best_model().parent_path() / "best-of-an-earlier-run.h5") == "an earlier run's");
 }
 
-TEST_CASE("a space of more words than an archive's rows hold is refused before anything runs, by plan too") {
+TEST_CASE("check_search refuses a space with more choice words than an archive can store") {
     const auto with_words = [](int words) {
         std::string text;
         for (int i = 0; i < words; ++i) {

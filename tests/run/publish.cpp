@@ -1,4 +1,4 @@
-// What models/best.h5 holds: the weights of the best of this run, and what they give on the test set.
+// The contents of models/best.h5: the weights of the best individual of this run, and their results on the test set.
 #include "finch/search/final_choice.hpp"
 
 #include "run/world.hpp"
@@ -17,7 +17,7 @@ using namespace finch::run::small;
 
 namespace {
 
-/// The CPU, whose library throws an exception of its own.
+/// A CPU device that throws an exception like that of a library.
 class RefusingDevice : public test::WrappedDevice {
 public:
     [[nodiscard]] std::unique_ptr<backend::Operation> make(const backend::OperationShape&) override {
@@ -27,7 +27,7 @@ public:
 
 }  // namespace
 
-TEST_CASE("what is published is the best of this run, though a file of another run has its number") {
+TEST_CASE("publish_weights ignores files of another run that have the id of the best individual") {
     World world;
     const search::Individual best = evaluated(3, 0.25);
     const search::Population population = population_of({best, evaluated(4, 0.25), evaluated(5, 0.5)});
@@ -45,17 +45,17 @@ TEST_CASE("what is published is the best of this run, though a file of another r
     CHECK(published->individual.id == best.id);
 }
 
-TEST_CASE("weights that a result displaced which was killed before it was recorded are found") {
+TEST_CASE("publish_weights finds weights that were replaced by an individual without a record") {
     World world;
     const search::Individual best = evaluated(3, 0.25);
     world.keep(0, best, this_run);
-    world.keep(0, evaluated(9, 0.125), this_run);  // of whom no record tells
+    world.keep(0, evaluated(9, 0.125), this_run);  // no record contains this individual
 
     CHECK(publish_weights(world.directory, this_run, population_of({best}).best()));
     CHECK(world.published() == 3);
 }
 
-TEST_CASE("the weights of an individual that another worker went on with are found, and tested once") {
+TEST_CASE("publish_best finds weights of any worker, and tests them only once") {
     World world;
     CnnEvaluator evaluator = world.evaluator(6, this_run);
     const search::Individual best = world.train(evaluator, 3);
@@ -72,12 +72,11 @@ TEST_CASE("the weights of an individual that another worker went on with are fou
     CHECK(world.published() == 3);
 }
 
-TEST_CASE(
-    "the weights of repeats are all kept, beside those of the best, and of each individual's the best one stays") {
+TEST_CASE("all repeats keep their weights until remove_spare_weights keeps only the weights of the best repeat") {
     World world;
     CnnEvaluator evaluator = world.evaluator(0, this_run);
     const search::Individual original = world.train(evaluator, 3);
-    world.known = search::Standing{true, 0, {1}};  // better than all
+    world.known = search::Standing{true, 0, {1}};  // better than all other individuals
     std::vector<search::Individual> all{original};
     for (const std::uint64_t id : {11, 12, 13}) {
         search::Individual repeat = individual(id);
@@ -103,7 +102,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("weights that were published in haste are tested when there is time") {
+TEST_CASE("publish_best runs the test for weights that publish_weights has published without a test") {
     World world;
     CnnEvaluator evaluator = world.evaluator(0, this_run);
     const search::Population population = population_of({world.train(evaluator, 3)});
@@ -113,7 +112,7 @@ TEST_CASE("weights that were published in haste are tested when there is time") 
     CHECK(publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population.best()));
 }
 
-TEST_CASE("results are those of the test set and of the split's validation set, by the index of each image") {
+TEST_CASE("published results cover the test set and the validation set, with the index of each sample") {
     World world;
     CnnEvaluator evaluator = world.evaluator(0, this_run);
     const search::Individual best = world.train(evaluator, 3);
@@ -139,7 +138,7 @@ TEST_CASE("results are those of the test set and of the split's validation set, 
     CHECK(find_array(arrays, "test/confusion").shape == std::vector<std::int64_t>{10, 10});
 }
 
-TEST_CASE("what was published without some tables is measured anew, and holds each array once") {
+TEST_CASE("publish_best measures a model again if tables are missing, and replaces its old results") {
     World world;
     CnnEvaluator evaluator = world.evaluator(0, this_run);
     const search::Population population = population_of({world.train(evaluator, 3)});
@@ -162,7 +161,7 @@ TEST_CASE("what was published without some tables is measured anew, and holds ea
         publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population.best()));
 }
 
-TEST_CASE("a library that fails while the test set is measured ends no run: it is said, and the next start measures") {
+TEST_CASE("a library failure during the test is only logged, and the next start tests again") {
     World world;
     CnnEvaluator evaluator = world.evaluator(0, this_run);
     const search::Population population = population_of({world.train(evaluator, 3)});
@@ -183,7 +182,7 @@ TEST_CASE("a library that fails while the test set is measured ends no run: it i
     CHECK(log.text().find("test accuracy") != std::string::npos);
 }
 
-TEST_CASE("snapshots of trainings that are finished go, with their predecessors; those of others stay") {
+TEST_CASE("remove_finished_trainings removes only snapshots of finished individuals, with their predecessors") {
     World world;
     const search::Individual finished = evaluated(3, 0.25);
     const search::Individual unfinished = individual(4);

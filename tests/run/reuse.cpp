@@ -47,7 +47,7 @@ store::RunDirectory write_run(const std::filesystem::path& folder, const std::ve
     return directory;
 }
 
-/// A folder with the run "earlier", and how another run takes it.
+/// A folder with the run "earlier", and a run "mine" that reuses its results.
 struct Runs {
     TemporaryFolder folder;
     std::filesystem::path earlier = folder / "earlier";
@@ -77,7 +77,7 @@ bool has(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("reuse: results of equal evaluations, with whose they are") {
+TEST_CASE("reuse: returns results of equal evaluations with their individual and run") {
     const Runs runs;
     write_run(runs.earlier, {trained(1, 0.5, 4), trained(2, 0.25, 4), trained(3, 0.125, 8)});
 
@@ -95,7 +95,7 @@ TEST_CASE("reuse: results of equal evaluations, with whose they are") {
     CHECK(anew.results.all().size() == 2);
 }
 
-TEST_CASE("reuse: what cannot fit is refused, and it is said why") {
+TEST_CASE("reuse: unsuitable runs are refused with the reason") {
     const Runs runs;
     CHECK(has(runs.problem(), "search.reuse: " + runs.earlier.string() + ": there is no run here"));
     write_run(runs.earlier, {trained(1, 0.5, 4)});
@@ -112,7 +112,7 @@ TEST_CASE("reuse: what cannot fit is refused, and it is said why") {
     CHECK(has(runs.problem(), "its archive cannot be read"));
 }
 
-TEST_CASE("reuse: what another version computed is refused, but not what a program did") {
+TEST_CASE("reuse: another Finch version is refused for built-in objectives, but not for programs") {
     const config::Config function = config::parse("search: {objective: {function: sphere}}", "f");
     const config::Config program =
         config::parse("search: {space: {a: {int: [0, 9]}}, objective: {command: 'run {a}'}}", "c");
@@ -124,7 +124,7 @@ TEST_CASE("reuse: what another version computed is refused, but not what a progr
     CHECK(has(why_unfit(facts, program, program, "files").value_or(""), "other files of the program"));
 }
 
-TEST_CASE("reuse: a result fits where the same genes are active with the same values, in whatever order and bounds") {
+TEST_CASE("reuse: a result fits if its active genes and values are the same, in any order and with any bounds") {
     const std::string objective = "search: {objective: {command: run}, space: {";
     const config::Config earlier = config::parse(
         objective + "a: {choice: [x, y]}, b: {int: [1, 9], when: {a: x}}, c: {real: [0, 1]}}}", "earlier");
@@ -151,7 +151,7 @@ TEST_CASE("reuse: a result fits where the same genes are active with the same va
     CHECK(found("a: {choice: [x, y]}, c: {real: [0, 1]}").all().size() == 1);
 }
 
-TEST_CASE("reuse: where a batch is so many samples per rank, other ranks are another training") {
+TEST_CASE("reuse: with batch_size_per_rank, the number of ranks must be the same") {
     const Runs runs;
     const std::vector<std::string> per_rank{"training.batch_size_per_rank=16"};
     const config::Config earlier = config::parse(network, "earlier", per_rank);
@@ -161,7 +161,7 @@ TEST_CASE("reuse: where a batch is so many samples per rank, other ranks are ano
     CHECK(runs.read({"training.batch_size_per_rank=16", "workers.ranks=2"}).results.all().size() == 1);
 }
 
-TEST_CASE("reuse: the run itself is none of the others") {
+TEST_CASE("reuse: a run that names itself is refused") {
     const Runs runs;
     write_run(runs.mine.root(), {trained(1, 0.5, 4)});
     std::filesystem::create_symlink(runs.mine.root(), runs.earlier);
@@ -169,7 +169,7 @@ TEST_CASE("reuse: the run itself is none of the others") {
     CHECK(has(runs.problem(), "this is the run itself"));
 }
 
-TEST_CASE("reuse: a run that goes on does not end because one that it was given is gone") {
+TEST_CASE("reuse: a continued run tolerates that a reused run is gone") {
     const Runs runs;
     write_run(runs.mine.root(), {trained(1, 0.5, 4)}, 7);
     CHECK(has(runs.problem(), "there is no run here"));
@@ -185,7 +185,7 @@ TEST_CASE("reuse: a run that goes on does not end because one that it was given 
     CHECK(has(runs.problem({}, "these", false), "there is no run here"));
 }
 
-TEST_CASE("reuse: a run without results is no mistake, and its runs are known by name") {
+TEST_CASE("reuse: a run without results is accepted; add_runs updates the path of a known run") {
     std::vector<store::ReusedRun> known{{1, "a"}, {2, "b"}};
     const Runs runs;
     write_run(runs.earlier, {});

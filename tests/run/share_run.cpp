@@ -8,7 +8,7 @@
 namespace finch::run {
 namespace {
 
-constexpr std::uint32_t individuals = 30000;  // more than one chunk
+constexpr std::uint32_t individuals = 30000;  // enough for a message of more than one chunk
 
 search::Population everything() {
     search::Population population(search::ExchangeKind::pollination, 2);
@@ -28,7 +28,7 @@ search::Population everything() {
 
 }  // namespace
 
-TEST_CASE("what was before a start travels as a message") {
+TEST_CASE("round trip: RunBefore as a message") {
     const RunBefore before{.run = 77,
                            .restart = 3,
                            .earlier = {{0, 5}, {1, 4}},
@@ -49,7 +49,7 @@ TEST_CASE("what was before a start travels as a message") {
     CHECK(found.bred == before.bred);
 }
 
-TEST_CASE("every leader gets what its island needs of a resumed run, world rank 0 the whole") {
+TEST_CASE("share_run gives each leader the data of its island, and world rank 0 the whole population") {
     const int self = comm::rank_of(MPI_COMM_WORLD);
     const std::vector<int> island_of_worker{1, 0, 0, 1};
     const int island = island_of_worker[static_cast<std::size_t>(self)];

@@ -9,7 +9,7 @@
 
 namespace finch::run {
 
-TEST_CASE("a curve may leave memory once the archive and its predecessor hold it") {
+TEST_CASE("curves_kept lists the curves in memory that both the archive and its predecessor contain") {
     const testing::TemporaryFolder folder;
     const store::RunDirectory directory(folder / "run");
     directory.create();
@@ -41,7 +41,7 @@ TEST_CASE("a curve may leave memory once the archive and its predecessor hold it
     CHECK(read->individuals.front().curve.size() == 2);
 }
 
-TEST_CASE("a lock that cannot be renewed for now ends nothing: reports are kept, and no archive is written") {
+TEST_CASE("if the lock cannot be renewed, no archive is written, reports are kept and the run continues") {
     const testing::TemporaryFolder folder;
     const store::RunDirectory directory(folder / "run");
     directory.create();
@@ -54,7 +54,7 @@ TEST_CASE("a lock that cannot be renewed for now ends nothing: reports are kept,
     search::WorkerReport report;
     report.worker = 1;
 
-    std::filesystem::rename(directory.lock(), folder / "away");  // as a file server that fails for a while
+    std::filesystem::rename(directory.lock(), folder / "away");  // simulates a temporary failure of the file server
     archive.report(report);
     CHECK_FALSE(archive.write(population));
     CHECK_FALSE(archive.is_current());
@@ -67,7 +67,7 @@ TEST_CASE("a lock that cannot be renewed for now ends nothing: reports are kept,
     CHECK(store::read_archive(directory.archive(), problems, OnDamage::leave));
 }
 
-TEST_CASE("the last sign of life comes right before an archive takes its name, however long it was written") {
+TEST_CASE("the lock is renewed just before a new archive gets its final name") {
     const testing::TemporaryFolder folder;
     const store::RunDirectory directory(folder / "run");
     directory.create();

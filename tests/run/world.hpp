@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-/// One worker that trains tiny networks in a run directory of its own.
+/// A worker that trains tiny networks in its own run directory.
 namespace finch::run::small {
 
 using namespace finch::evaluate;
@@ -33,7 +33,7 @@ inline search::Individual individual(std::uint64_t id) {
     return one;
 }
 
-/// A worker of one rank with its run directory. `known` is what its leader has heard of.
+/// A worker of one rank with its run directory. `known` is the best individual that its leader knows.
 struct World {
     explicit World(const std::string& inherit = "")
         : config(config::parse(
@@ -61,7 +61,7 @@ struct World {
         }
     }
 
-    /// Whose weights `worker` holds; 0: nobody's.
+    /// Returns the id of the individual in the worker's file of kept weights, or 0 if there is no file.
     [[nodiscard]] std::uint64_t kept(int worker) const { return held(directory.worker_best(worker)); }
     [[nodiscard]] std::uint64_t published() const { return held(directory.best_model()); }
     [[nodiscard]] static std::uint64_t held(const std::filesystem::path& path) {
@@ -76,7 +76,7 @@ struct World {
         return file ? file->arrays : NamedArrays{};
     }
 
-    /// As whoever trained it would have kept it.
+    /// Writes weights of `one` as the kept weights of `worker`.
     void keep(int worker, const search::Individual& one, std::uint64_t run) const {
         store::write_model(directory.worker_best(worker), {one, "", {{"x", {}, std::vector<float>{1}}}, run});
     }

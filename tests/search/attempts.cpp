@@ -7,7 +7,8 @@
 namespace finch::search {
 namespace {
 
-/// Eight workers of two ranks, an unfinished individual each, in training in start 3.
+/// Returns a population of eight unfinished individuals. Each individual is in training in start 3, on its own worker
+/// of two ranks.
 Population in_training() {
     Population population(ExchangeKind::none, 1);
     for (std::uint32_t worker = 0; worker < 8; ++worker) {
@@ -19,7 +20,7 @@ Population in_training() {
     return population;
 }
 
-/// Everybody was ended from outside, but for `worker`, of which one rank left no note.
+/// Returns the notes of eight workers. All ranks were ended from outside, but one rank of `worker` left no note.
 EndNotes all_but(std::int32_t worker) {
     EndNotes notes;
     for (std::int32_t i = 0; i < 8; ++i) {
@@ -30,7 +31,7 @@ EndNotes all_but(std::int32_t worker) {
 
 }  // namespace
 
-TEST_CASE("only the individual whose own process died is charged, and given up at the second death") {
+TEST_CASE("charge_deaths: only the individual of the process that died is charged, and fails at its second death") {
     Population population = in_training();
 
     const auto first = charge_deaths(population, 3, all_but(5), false, 100);
@@ -51,7 +52,7 @@ TEST_CASE("only the individual whose own process died is charged, and given up a
     CHECK(population.finished() == 1);
 }
 
-TEST_CASE("a fault of its own charges, whatever its other ranks say") {
+TEST_CASE("charge_deaths: a rank's own fault charges the individual, regardless of the notes of other ranks") {
     EndNotes notes = all_but(-1);
     notes[2].own_fault = 1;
 
@@ -61,7 +62,7 @@ TEST_CASE("a fault of its own charges, whatever its other ranks say") {
     CHECK(charged[0].attempt.worker == 2);
 }
 
-TEST_CASE("where the own_fault one is known, those that were killed before they could leave a note are not charged") {
+TEST_CASE("charge_deaths: if a rank noted its own fault, workers without a note are not charged") {
     EndNotes notes = all_but(5);
     notes.erase(1);
     notes[2].own_fault = 1;
@@ -72,13 +73,13 @@ TEST_CASE("where the own_fault one is known, those that were killed before they 
     CHECK(charged[0].attempt.worker == 2);
 }
 
-TEST_CASE("a preemption charges nobody, nor does a start that ended without a trace, nor one before the last") {
+TEST_CASE("charge_deaths: a preemption, a start without any note, and an earlier start charge no individual") {
     CHECK(charge_deaths(in_training(), 3, all_but(-1), false, 100).empty());
     CHECK(charge_deaths(in_training(), 3, {}, false, 100).empty());
     CHECK(charge_deaths(in_training(), 4, all_but(5), false, 100).empty());
 }
 
-TEST_CASE("one at a time, an end without a trace charges who was in training") {
+TEST_CASE("charge_deaths: with one training at a time, an end without notes charges the individual in training") {
     Population population = in_training();
     Individual tried = *population.find(Id::make(0, 1, 3));
     tried.attempt = {4, 0};
@@ -90,7 +91,7 @@ TEST_CASE("one at a time, an end without a trace charges who was in training") {
     CHECK(charged[0].id == tried.id);
 }
 
-TEST_CASE("progress between two deaths forgives the first") {
+TEST_CASE("charge_deaths: progress since the last death resets the count of deaths to one") {
     Individual individual = *in_training().find(Id::make(0, 1, 6));
     individual.attempt = {3, 5, 1, 0.25};
     individual.progress = 0.5;
@@ -105,7 +106,7 @@ TEST_CASE("progress between two deaths forgives the first") {
     CHECK(charged[0].outcome == Outcome::unfinished);
 }
 
-TEST_CASE("a charged record wins over the one that it was made of, in any order") {
+TEST_CASE("charge_deaths: the charged record supersedes the uncharged record, and not the reverse") {
     Population population = in_training();
     const auto charged = charge_deaths(population, 3, all_but(5), false, 100);
     const Individual before = *population.find(charged[0].id);
@@ -114,7 +115,7 @@ TEST_CASE("a charged record wins over the one that it was made of, in any order"
     CHECK_FALSE(supersedes(before, charged[0]));
 }
 
-TEST_CASE("progress grows with results, shares of trainings and deaths, and a result counts more than all of them") {
+TEST_CASE("progress_of: increases with training progress and with deaths, and a result counts more than both") {
     Population population = in_training();
     const double before = progress_of(population);
     Individual one = *population.find(Id::make(0, 1, 1));

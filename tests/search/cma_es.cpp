@@ -42,12 +42,12 @@ Eigen::MatrixXd rotation() {
     return Eigen::HouseholderQR<Eigen::MatrixXd>(matrix).householderQ();
 }
 
-/// The cube is [−5, 5] in each coordinate.
+/// Maps the unit cube to [-5, 5] in each coordinate.
 Eigen::VectorXd scaled(const UnitGenome& point) {
     return 10 * Eigen::Map<const Eigen::VectorXd>(point.data(), genes).array() - 5;
 }
 
-/// Evaluations to 1e-8 from a random start.
+/// Returns the number of evaluations to reach a loss of 1e-8 from a random start.
 int evaluations(const VectorFunction& function, std::uint64_t seed) {
     RandomStream random(seed, Purpose::test);
     CmaEs cma(random_point(genes, random), 0.2);
@@ -73,8 +73,8 @@ int median_of_evaluations(const VectorFunction& function) {
 
 }  // namespace
 
-// tools/fixtures/cmaes_evaluations.py
-TEST_CASE("CMA-ES needs no more evaluations than the package cmaes does, within 10 %") {
+// The expected numbers come from tools/fixtures/cmaes_evaluations.py.
+TEST_CASE("CMA-ES needs at most 10 % more evaluations than the Python package cmaes") {
     const Eigen::MatrixXd turned = rotation();
     CHECK(median_of_evaluations(vector_sphere) < 1.1 * 1474);
     CHECK(median_of_evaluations(vector_ellipsoid) < 1.1 * 4211);
@@ -82,7 +82,7 @@ TEST_CASE("CMA-ES needs no more evaluations than the package cmaes does, within 
     CHECK(median_of_evaluations(vector_rosenbrock) < 1.1 * 5458);
 }
 
-TEST_CASE("CMA-ES sees the order of losses alone") {
+TEST_CASE("CMA-ES depends on the order of the losses only, not on their values") {
     const auto trajectory = [](const std::function<double(double)>& transform) {
         RandomStream random(3, Purpose::test);
         CmaEs cma(random_point(genes, random), 0.2);
@@ -101,7 +101,7 @@ TEST_CASE("CMA-ES sees the order of losses alone") {
     CHECK(trajectory([](double loss) { return loss * loss * loss; }) == plain);
 }
 
-TEST_CASE("CMA-ES: where the optimum lies in the cube makes no difference") {
+TEST_CASE("CMA-ES: the position of the optimum in the cube does not change the path of the mean") {
     const auto mean_after = [](double shift) {
         RandomStream random(5, Purpose::test);
         CmaEs cma(UnitGenome(genes, 0.4 + shift), 0.02);
@@ -116,7 +116,7 @@ TEST_CASE("CMA-ES: where the optimum lies in the cube makes no difference") {
     CHECK((mean_after(0) - mean_after(0.125)).abs().maxCoeff() < 1e-9);
 }
 
-TEST_CASE("CMA-ES samples lie in the cube, also from a mean at its corner") {
+TEST_CASE("CMA-ES samples are in the unit cube, even if the mean is a corner of the cube") {
     RandomStream random(1, Purpose::test);
     const CmaEs cma(UnitGenome(genes, 0.0), 0.5);
     for (int i = 0; i < 1000; ++i) {
@@ -125,13 +125,13 @@ TEST_CASE("CMA-ES samples lie in the cube, also from a mean at its corner") {
     }
 }
 
-TEST_CASE("CMA-ES takes points of older distributions and of nowhere, losses that are huge, and stays sound") {
+TEST_CASE("CMA-ES converges despite late results, points that it did not sample, and huge losses") {
     RandomStream random(2, Purpose::test);
     CmaEs cma(random_point(genes, random), 0.2);
     std::vector<UnitGenome> late;
     for (int i = 0; i < 6000; ++i) {
         late.push_back(cma.sample(random));
-        if (late.size() > 40) {  // results come 40 samples late
+        if (late.size() > 40) {  // results arrive 40 samples late
             cma.take(late.front(),
                      i % 97 == 0 ? std::numeric_limits<double>::max() : vector_sphere(scaled(late.front())));
             late.erase(late.begin());
@@ -146,7 +146,7 @@ TEST_CASE("CMA-ES takes points of older distributions and of nowhere, losses tha
     CHECK(cma.best_loss() < 1e-6);
 }
 
-TEST_CASE("CMA-ES ends where nothing changes any more, and is hopeless where it gains too little for what is missing") {
+TEST_CASE("CMA-ES ends on a constant loss, and is hopeless if its progress is too slow for the target") {
     RandomStream random(4, Purpose::test);
     CmaEs flat(random_point(genes, random), 0.2);
     CmaEs stuck(random_point(genes, random), 0.2);

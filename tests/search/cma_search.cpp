@@ -1,4 +1,4 @@
-// CMA-ES as a propagator: its restarts, its margin where values are apart, and that it finds what it is made to find.
+// CMA-ES as a propagator: its restarts, its margin for discrete genes, and its results on test functions.
 #include "search/propagators/cma_search.hpp"
 
 #include "finch/search/function.hpp"
@@ -33,7 +33,7 @@ double rastrigin(const Genome& x) {
 
 }  // namespace
 
-TEST_CASE("cmaes comes to 1e-3 on a turned ellipsoid of 20 genes and a condition of 1e6, with 152 in flight") {
+TEST_CASE("cmaes reaches 1e-3 on a rotated 20-gene ellipsoid of condition 1e6 with 152 individuals in flight") {
     const FunctionInstance function(find_function("ellipsoid"), 20, {.shift = true, .rotate = true, .instance = 3});
     const Found found = search_for(
         CmaEsOptions{}, function_space(function.function(), 20),
@@ -41,8 +41,8 @@ TEST_CASE("cmaes comes to 1e-3 on a turned ellipsoid of 20 genes and a condition
     CHECK(found.best < 1e-3);
 }
 
-// The package's figure: tools/fixtures/cmaes_evaluations.py.
-TEST_CASE("cmaes, one after the other, needs no more evaluations than the package cmaes does, within 10 %") {
+// The expected number of the Python package comes from tools/fixtures/cmaes_evaluations.py.
+TEST_CASE("cmaes with one individual in flight needs at most 10 % more evaluations than the package cmaes") {
     const double median = median_over_seeds(11, [](std::uint64_t seed) {
         return evaluations_to(search_for(CmaEsOptions{}, reals(10), ellipsoid, 6000, 1, seed), 1e-8);
     });
@@ -50,7 +50,7 @@ TEST_CASE("cmaes, one after the other, needs no more evaluations than the packag
     CHECK(median > 0.8 * 4211);
 }
 
-TEST_CASE("cmaes sees the order of losses alone, restarts included") {
+TEST_CASE("cmaes depends on the order of the losses only, also across restarts") {
     const auto bred = [](const std::function<double(double)>& transform) {
         return search_for(
                    CmaEsOptions{.population = 6}, reals(3),
@@ -58,7 +58,7 @@ TEST_CASE("cmaes sees the order of losses alone, restarts included") {
             .all;
     };
     const std::vector<Individual> plain = bred([](double loss) { return loss; });
-    CHECK(plain.back().breeding.slot >= 3);  // restarts
+    CHECK(plain.back().breeding.slot >= 3);  // at least three restarts
     for (const auto& transform :
          {+[](double loss) { return 1024 * loss; }, +[](double loss) { return loss * loss * loss; }}) {
         const std::vector<Individual> other = bred(transform);
@@ -68,7 +68,7 @@ TEST_CASE("cmaes sees the order of losses alone, restarts included") {
     }
 }
 
-TEST_CASE("the update of CMA-ES turns and moves with what it is told") {
+TEST_CASE("CMA-ES: rotating and shifting all samples rotates and shifts the mean and the covariance") {
     constexpr Eigen::Index genes = 6;
     RandomStream random(3, Purpose::test);
     Eigen::MatrixXd normals(genes, genes);
@@ -95,7 +95,7 @@ TEST_CASE("the update of CMA-ES turns and moves with what it is told") {
     CHECK(turned.sigma() == doctest::Approx(plain.sigma()));
 }
 
-TEST_CASE("ipop doubles the samples of each start, bipop takes turns with small ones, none begins once") {
+TEST_CASE("restarts: ipop doubles the samples per start, bipop adds small starts, `none` makes a single start") {
     const auto starts = [](Restarts restarts) {
         CmaState state({.space = reals(2), .seed = 1, .options = {.population = 8, .restarts = restarts}});
         std::vector<int> samples{state.distribution().samples()};
@@ -135,7 +135,7 @@ TEST_CASE("ipop doubles the samples of each start, bipop takes turns with small 
     CHECK(small > 2);
 }
 
-TEST_CASE("what a start of cmaes has in training when it ends, the next one does not take in") {
+TEST_CASE("cmaes: a result bred by an earlier start does not update the next start") {
     CmaState state({.space = reals(2), .seed = 1, .options = {.population = 8, .restarts = Restarts::ipop}});
     std::uint32_t number = 0;
     const auto result = [&](Offspring offspring, double loss) {
@@ -161,7 +161,7 @@ TEST_CASE("what a start of cmaes has in training when it ends, the next one does
     CHECK(state.distribution().is_between_generations());
     CHECK(state.distribution().best_loss() > 0);
 
-    Offspring elsewhere = late;  // an immigrant does
+    Offspring elsewhere = late;  // an immigrant updates the distribution
     state.take(result(std::move(elsewhere), -1), false);
     CHECK(state.distribution().best_loss() == -1);
 }
@@ -172,7 +172,7 @@ TEST_CASE("bipop: a small start has lambda (lambda_large / 2 lambda)^(U^2) sampl
     CHECK(samples_of_small_start(64, 5, 1) == 1024);
 }
 
-TEST_CASE("a margin: a sample leaves the mean's value with a probability of alpha at least") {
+TEST_CASE("keep_margin: a sample differs from the mean's discrete value with a probability of at least alpha") {
     constexpr double alpha = 0.02;
     const std::vector<double> thresholds{0.25, 0.5, 0.75};
     for (const double deviation : {1e-6, 0.01, 0.1, 0.4}) {
@@ -199,9 +199,9 @@ TEST_CASE("a margin: a sample leaves the mean's value with a probability of alph
     }
 }
 
-// The functions of section 5 of the margin's paper, smaller: without a margin whole numbers stand still far from the
-// optimum, as the deviation shrinks with that of the real ones.
-TEST_CASE("cmaes finds the optimum of real and whole numbers together") {
+// Smaller versions of the functions in section 5 of the paper on CMA-ES with margin. Without a margin, the whole
+// numbers stop far from the optimum, because their deviation shrinks with the deviation of the real genes.
+TEST_CASE("cmaes finds the optimum of real and whole-number genes together") {
     Space space = reals(5);
     for (int i = 0; i < 5; ++i) {
         space.genes.push_back({"k" + std::to_string(i), IntGene{-10, 10}});
@@ -222,7 +222,7 @@ TEST_CASE("cmaes finds the optimum of real and whole numbers together") {
     }
 }
 
-TEST_CASE("cmaes: whole numbers that depend on each other") {
+TEST_CASE("cmaes comes close to the optimum of whole-number genes that depend on each other") {
     Space space;
     for (int i = 0; i < 6; ++i) {
         space.genes.push_back({"k" + std::to_string(i), IntGene{-200, 200}});
@@ -235,11 +235,11 @@ TEST_CASE("cmaes: whole numbers that depend on each other") {
         return sum;
     };
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-        CHECK(search_for(CmaEsOptions{}, space, loss, 20'000, 4, seed).best <= 150);  // that of -90, -80, …: 100
+        CHECK(search_for(CmaEsOptions{}, space, loss, 20'000, 4, seed).best <= 150);  // -90, -80, … has loss 100
     }
 }
 
-TEST_CASE("cmaes: choices, and genes that are active at times") {
+TEST_CASE("cmaes finds the optimum with choices, conditional genes and a fixed gene") {
     Space space = reals(4);
     space.genes.push_back({"optimizer", ChoiceGene{{"sgd", "adam", "rmsprop", "adadelta"}}});
     space.genes.push_back({"activation", ChoiceGene{{"relu", "tanh"}}});
@@ -259,7 +259,7 @@ TEST_CASE("cmaes: choices, and genes that are active at times") {
     }
 }
 
-TEST_CASE("cmaes: choices alone, one gene, and none that is free") {
+TEST_CASE("cmaes works with choices only, with one gene, and with fixed genes only") {
     const Space choices{{{"a", ChoiceGene{{"x", "y", "z"}}}, {"b", ChoiceGene{{"x", "y", "z", "u", "v"}}}}};
     const auto other = [](const Genome& x) { return std::abs(x[0] - 1) + std::abs(x[1] - 3); };
     CHECK(search_for(CmaEsOptions{}, choices, other, 200, 2, 1).best == 0);
@@ -272,13 +272,13 @@ TEST_CASE("cmaes: choices alone, one gene, and none that is free") {
               .all.size() == 20);
 }
 
-TEST_CASE("cmaes comes to an optimum in a corner as to any other, without a pile of samples at the bounds") {
+TEST_CASE("cmaes finds an optimum in a corner, and its samples do not accumulate at the bounds") {
     const Found found = search_for(
         CmaEsOptions{.restarts = Restarts::none}, reals(4, 0, 1),
         [](const Genome& x) { return x[0] + x[1] - x[2] - x[3]; }, 3000, 8, 1);
     CHECK(found.best < -2 + 1e-4);
     std::set<double> distinct;
-    for (std::size_t i = 0; i < 400; ++i) {  // later they are there to the last bit
+    for (std::size_t i = 0; i < 400; ++i) {  // later samples are exactly at the bounds
         for (const double value : found.all[i].genome) {
             CHECK((value > 0 && value < 1));
             distinct.insert(value);
@@ -287,7 +287,7 @@ TEST_CASE("cmaes comes to an optimum in a corner as to any other, without a pile
     CHECK(distinct.size() == 1600);
 }
 
-TEST_CASE("coordinates: bounded() is inverse to unbounded(), and mirrors at the bounds") {
+TEST_CASE("coordinates: bounded() is the inverse of unbounded() and mirrors at the bounds") {
     for (double u = 0; u <= 1; u += 1.0 / 512) {
         const double x = unbounded(u);
         CHECK(bounded(x) == doctest::Approx(u));
@@ -298,7 +298,7 @@ TEST_CASE("coordinates: bounded() is inverse to unbounded(), and mirrors at the 
     CHECK(bounded(0.3) == doctest::Approx(0.3));
 }
 
-TEST_CASE("cmaes begins at the best guess") {
+TEST_CASE("cmaes starts its mean at the best guess") {
     const Space space = reals(8);
     CmaState state({.space = space, .seed = 1});
     Individual guess;

@@ -13,7 +13,7 @@ using namespace finch::search::samples;
 
 namespace {
 
-/// look_ahead hangs on momentum, which hangs on an optimizer that stands behind them both.
+/// `look_ahead` depends on `momentum`, and `momentum` depends on `optimizer`, which is declared after both.
 const Space conditional{{{"look_ahead", ChoiceGene{{"no", "yes"}}, {{1, {0.5, 0.9}}}},
                          {"momentum", RealGene{0.1, 0.9, Scale::linear, 0.4}, {{2, {0}}}},
                          {"optimizer", ChoiceGene{{"sgd", "adam", "adadelta"}}},
@@ -37,7 +37,7 @@ std::vector<Genome> bred_from(const std::vector<Genome>& parents, GeneticOptions
 
 }  // namespace
 
-TEST_CASE("a gene is active where all its conditions hold, of genes that are active themselves") {
+TEST_CASE("a gene is active if all its conditions hold and the genes in its conditions are active") {
     using Active = std::vector<bool>;
 
     CHECK(active_genes(conditional, {1, 0.9, 0, 0.9, 2}) == Active{true, true, true, false, true});
@@ -46,7 +46,7 @@ TEST_CASE("a gene is active where all its conditions hold, of genes that are act
     CHECK(active_genes(conditional, {1, 0.9, 1, 0.9, 1}) == Active{false, false, true, false, true});
 }
 
-TEST_CASE("two genomes that mean the same training have one canonical genome, which is its own") {
+TEST_CASE("canonical: genomes that mean the same training have the same canonical genome") {
     const Genome one = canonical(conditional, {1, 0.9, 1, 0.95, 3});
 
     CHECK(one == Genome{0, 0.1, 1, 0.95, 3});
@@ -56,9 +56,9 @@ TEST_CASE("two genomes that mean the same training have one canonical genome, wh
     CHECK(genome_text(conditional, one) == "optimizer = adam, beta = 0.95, layers = 3");
 }
 
-TEST_CASE("a gene is active only where something that it stands for has an effect") {
-    // momentum stands in sgd alone; width in the first layers and in the last ones, each of which may be there 0 times;
-    // `last` itself hangs on a switch: where that is off there is one last layer, its default.
+TEST_CASE("a gene with `uses` is active only if at least one of its uses has an effect") {
+    // Only sgd uses `momentum`. Both the first layers and the last layers use `width`, and both numbers of layers may
+    // be 0. `last` depends on `switch`: if `switch` is 0, there is one last layer, the default.
     const Space used{{{"optimizer", ChoiceGene{{"sgd", "adam"}}},
                       {"momentum", RealGene{0.1, 0.9}, {}, {{{0, {0}}}}},
                       {"first", IntGene{0, 2}},
@@ -83,7 +83,7 @@ TEST_CASE("a gene is active only where something that it stands for has an effec
     }
 }
 
-TEST_CASE("random genomes are canonical, and each active gene is as random as alone") {
+TEST_CASE("random genomes are canonical, and conditions do not change the distribution of an active gene") {
     RandomStream random(2, Purpose::test);
     std::map<double, int> optimizers;
     std::map<double, int> momenta;
@@ -107,7 +107,7 @@ TEST_CASE("random genomes are canonical, and each active gene is as random as al
     CHECK(distance_from_uniform(betas) < 1);
 }
 
-TEST_CASE("draw_missing draws what is active and was not chosen, along the chain of conditions") {
+TEST_CASE("draw_missing draws the active genes that were not chosen, in the order of their conditions") {
     RandomStream random(3, Purpose::test);
     std::map<double, int> momenta;
     for (int i = 0; i < 5000; ++i) {
@@ -121,7 +121,7 @@ TEST_CASE("draw_missing draws what is active and was not chosen, along the chain
     CHECK(misfit(momenta, {{0.1, 1 / 3.0}, {0.5, 1 / 3.0}, {0.9, 1 / 3.0}}) < 1);
 }
 
-TEST_CASE("crossover: what one parent does not use comes from the one that does") {
+TEST_CASE("crossover: a gene that one parent does not use comes from the parent that uses it") {
     const Genome sgd{1, 0.9, 0, 0.8, 3};
     const Genome adam{0, 0.1, 1, 0.95, 3};
 
@@ -130,7 +130,7 @@ TEST_CASE("crossover: what one parent does not use comes from the one that does"
     }
 }
 
-TEST_CASE("mutation changes no gene that is not active, and draws those that come to be active") {
+TEST_CASE("mutation changes active genes only, and draws a new value for a gene that becomes active") {
     const Space switched{{{"on", IntGene{0, 1}}, {"rate", RealGene{0, 1, Scale::linear, 0.25}, {{0, {1}}}}}};
     std::map<double, int> rates;
     std::size_t off = 0;
@@ -143,11 +143,11 @@ TEST_CASE("mutation changes no gene that is not active, and draws those that com
         }
     }
 
-    CHECK(off == doctest::Approx(10000).epsilon(0.03));  // each mutation meets `on`, the only active gene
+    CHECK(off == doctest::Approx(10000).epsilon(0.03));  // each mutation changes `on`, the only active gene
     CHECK(misfit(rates, {{0, 0.2}, {0.25, 0.2}, {0.5, 0.2}, {0.75, 0.2}, {1, 0.2}}) < 1);
 }
 
-TEST_CASE("fixed genes are never mutated or moved, nor do they take the turn of others") {
+TEST_CASE("fixed genes are never mutated, and a mutation never selects them instead of a free gene") {
     const Space partly{{{"frozen", RealGene{0.9, 0.9}}, {"n", IntGene{0, 999999}}, {"word", ChoiceGene{{"a"}}}}};
     std::size_t changed = 0;
 
@@ -159,7 +159,7 @@ TEST_CASE("fixed genes are never mutated or moved, nor do they take the turn of 
     CHECK(changed == 4000);
 }
 
-TEST_CASE("a real gene with a step is moved from value to value, and never mutated where it is not active") {
+TEST_CASE("a real gene with a step moves by at least one step, equally often up and down") {
     const Space stepped{{{"x", RealGene{0, 1, Scale::linear, 0.1}}, {"n", IntGene{2, 2}}}};
     std::map<double, int> counts;
 
@@ -167,12 +167,12 @@ TEST_CASE("a real gene with a step is moved from value to value, and never mutat
         ++counts[genome[0]];
     }
 
-    CHECK(counts[0.5] == 0);  // by one value at least
+    CHECK(counts[0.5] == 0);  // a move changes the value by at least one step
     CHECK(counts[0.4] == doctest::Approx(counts[0.6]).epsilon(0.1));
     CHECK(counts[0.3] > 0);
 }
 
-TEST_CASE("a space in which nothing is free is bred as it is") {
+TEST_CASE("a space with fixed genes only gives the same genome for every child") {
     const Space nothing{{{"a", RealGene{0.9, 0.9}}, {"b", IntGene{3, 3}}}};
 
     for (const Genome& genome : bred_from({{0.9, 3}, {0.9, 3}}, {2, 0.5, 1, 0.1, 0.05}, nothing, 50)) {

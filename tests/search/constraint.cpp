@@ -19,7 +19,7 @@ bool holds(const std::string& text, const Genome& genome) {
     return Constraint(text, constrained).holds(genome, active_genes(constrained, genome));
 }
 
-/// With a = 2, b = 3, width = 32, act = tanh (so that rate is not active).
+/// Evaluates `text` with a = 2, b = 3, width = 32, act = tanh. `rate` is therefore not active.
 bool holds(const std::string& text) {
     return holds(text, {2, 3, 1, 1, 0});
 }
@@ -35,7 +35,7 @@ std::string problem_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("comparisons") {
+TEST_CASE("constraint: comparisons of numbers and genes; every comparison with NaN is false") {
     for (const char* text : {"a < b", "a <= b", "a <= 2", "b > a", "b >= 3", "a == 2", "a != b", "2 < 3"}) {
         CHECK_MESSAGE(holds(text), text);
     }
@@ -44,7 +44,7 @@ TEST_CASE("comparisons") {
     }
 }
 
-TEST_CASE("products before sums, from left to right, signs and parentheses") {
+TEST_CASE("constraint: operator precedence, associativity, signs and parentheses") {
     for (const char* text :
          {"a + b * 2 == 8", "(a + b) * 2 == 10", "10 - a - b == 5", "12 / a / b == 2", "12 / (a / b) == 18",
           "-a * b == -6", "- (a - b) == 1", "--a == 2", "1e1 == 10", ".5 * a == 1", "2 * -a == -4", "((a)) == 2"}) {
@@ -52,7 +52,7 @@ TEST_CASE("products before sums, from left to right, signs and parentheses") {
     }
 }
 
-TEST_CASE("and binds closer than or, and a comparison may stand in parentheses") {
+TEST_CASE("constraint: `and` binds more tightly than `or`, and parentheses may contain a comparison") {
     CHECK(holds("a == 2 or a == 3 and b == 0"));
     CHECK_FALSE(holds("(a == 2 or a == 3) and b == 0"));
     CHECK(holds("a == 0 or b == 3"));
@@ -61,7 +61,7 @@ TEST_CASE("and binds closer than or, and a comparison may stand in parentheses")
     CHECK_FALSE(holds("a == 2 and b == 0"));
 }
 
-TEST_CASE("a choice counts by the number of its option, or is compared with a word") {
+TEST_CASE("constraint: a choice of numbers can be used as a number, and any choice can be compared with a word") {
     CHECK(holds("width * a == 64"));
     CHECK(holds("act == tanh"));
     CHECK(holds("act != relu"));
@@ -70,14 +70,14 @@ TEST_CASE("a choice counts by the number of its option, or is compared with a wo
     CHECK(holds("act == \"leaky relu\"", {2, 3, 1, 2, 0}));
 }
 
-TEST_CASE("a constraint that names a gene which is not active holds") {
+TEST_CASE("constraint: a constraint holds if it names a gene that is not active") {
     CHECK(holds("rate > 5"));
     CHECK(holds("a > 5 and rate > 5"));
     CHECK_FALSE(holds("rate > 5", {2, 3, 1, 0, 0.5}));
     CHECK(holds("rate < 0.6", {2, 3, 1, 0, 0.5}));
 }
 
-TEST_CASE("all_hold: each of them") {
+TEST_CASE("all_hold: true only if every constraint holds") {
     const std::vector<Constraint> both{{"a < b", constrained}, {"a < 1", constrained}};
 
     CHECK(all_hold(both, constrained, {0.5, 1, 0, 0, 0}));
@@ -86,7 +86,7 @@ TEST_CASE("all_hold: each of them") {
     CHECK(all_hold({}, constrained, {2, 3, 0, 0, 0}));
 }
 
-TEST_CASE("what is no constraint is refused by column, with what is accepted") {
+TEST_CASE("constraint: a syntax error is reported with its column and the accepted input") {
     CHECK(problem_of("") == "column 1: is empty; accepted: a comparison, such as a <= b");
     CHECK(problem_of("   ") == "column 1: is empty; accepted: a comparison, such as a <= b");
     CHECK(problem_of("a + b") == "column 1: a number stands here; accepted: a comparison, such as a <= b");

@@ -1,4 +1,4 @@
-// L-SHADE without generations: that its draws, its memory and its sizes are those of the paper.
+// L-SHADE without generations: tests that its draws, its memory and its population sizes match the paper.
 #include "fit.hpp"
 #include "search/propagators/evolution.hpp"
 #include "simulated_search.hpp"
@@ -20,7 +20,7 @@ Id id_of(std::size_t number) {
     return Id::make(0, 0, static_cast<std::uint32_t>(number + 1));
 }
 
-/// A population of 20, whose k-th best has the loss k and the slot k.
+/// A population of 20 individuals. The k-th best individual has the loss k and the slot k.
 class Filled {
 public:
     Filled() : space_(reals(few_genes)), phase_(space_, 5000, {}) {
@@ -33,7 +33,8 @@ public:
         REQUIRE(phase_.is_filled());
     }
 
-    /// A result for the slot of the worst: better by `gain`, or worse than all.
+    /// Adds a result for the slot of the worst member. Its loss is lower by `gain`, or higher than all losses if `gain`
+    /// is 0.
     void add(double gain, double scale_factor, double crossover_rate, double done = 0) {
         RandomStream random(++results_, Purpose::test);
         const double loss = gain > 0 ? phase_.members().back().loss - gain : 1e6;
@@ -64,13 +65,13 @@ double normal_share(double x, double middle) {
     return 0.5 * std::erfc((middle - x) / 0.1 / std::numbers::sqrt2);
 }
 
-/// Of a Cauchy distribution around `middle` that is drawn again where it is not above 0.
+/// Returns the distribution function of a Cauchy distribution around `middle`, truncated to values above 0.
 double cauchy_share(double x, double middle) {
     const auto share = [=](double at) { return 0.5 + std::atan((at - middle) / 0.1) / std::numbers::pi; };
     return (share(x) - share(0)) / (1 - share(0));
 }
 
-/// How far F and CR are from draws around the six entries of the memory, each of which is as likely.
+/// Checks that F and CR are drawn around the six memory entries, with the same probability for each entry.
 void check_draws(const std::vector<Offspring>& trials, const std::array<double, 6>& scale_factors,
                  const std::array<double, 6>& crossover_rates) {
     std::vector<double> scales;
@@ -103,12 +104,12 @@ void check_draws(const std::vector<Offspring>& trials, const std::array<double, 
 
 }  // namespace
 
-TEST_CASE("differential evolution: F is a Cauchy's, CR a normal's around the memory, which begins at 0.5") {
+TEST_CASE("differential evolution: F is drawn from a Cauchy and CR from a normal around the memory, initially 0.5") {
     constexpr std::array half{0.5, 0.5, 0.5, 0.5, 0.5, 0.5};
     check_draws(Filled().trials(20'000), half, half);
 }
 
-TEST_CASE("differential evolution: any member is the target, one of the best 11 % the leader, and both are parents") {
+TEST_CASE("differential evolution: any member is the target, one of the best 11 % is the leader, both are parents") {
     std::map<double, int> targets;
     std::map<double, int> leaders;
     for (const Offspring& trial : Filled().trials(20'000)) {
@@ -124,8 +125,9 @@ TEST_CASE("differential evolution: any member is the target, one of the best 11 
     CHECK(misfit(leaders, {{0, 0.5}, {1, 0.5}}) < 1);
 }
 
-// Lehmer's mean of both (Tanabe and Fukunaga 2014, equations 7 to 9): Σ w x² / Σ w x, weighted by the gain.
-TEST_CASE("differential evolution: after a population's length the oldest memory is the mean of what succeeded") {
+// The Lehmer mean of F and CR (Tanabe and Fukunaga 2014, equations 7 to 9): sum of w x² / sum of w x, weighted by the
+// gain.
+TEST_CASE("differential evolution: each set of results of the population's size updates the oldest memory entry") {
     Filled one;
     one.add(1, 0.4, 0.1);
     one.add(3, 0.8, 0.9);
@@ -141,7 +143,7 @@ TEST_CASE("differential evolution: after a population's length the oldest memory
     check_draws(one.trials(20'000), {scale, 0.3, 0.5, 0.5, 0.5, 0.5}, {rate, 0.6, 0.5, 0.5, 0.5, 0.5});
 }
 
-TEST_CASE("differential evolution: the population shrinks with what is done, from the first size to six") {
+TEST_CASE("differential evolution: the population shrinks linearly with the budget, from 20 to 6") {
     for (const auto& [done, size] : {std::pair{0.0, 20}, {0.5, 13}, {1.0, 6}}) {
         Filled one;
         for (std::size_t i = 0; i < members; ++i) {
@@ -157,8 +159,9 @@ double square_of(double x) {
     return x * x;
 }
 
-/// The paper's loop with generations over arrays, on [0, 1]: evaluations to `target` of at most `budget`. Out of bounds
-/// it draws between the parent and the bound, as Finch does.
+/// Runs the paper's loop with generations over arrays on [0, 1], and returns the number of evaluations to reach
+/// `target`, at most `budget`. A coordinate that leaves the bounds is drawn between the parent and the bound, as in
+/// Finch.
 double textbook(const Loss& loss, std::size_t dimensions, double target, int budget, std::uint64_t seed) {
     RandomStream random(seed, Purpose::test, 77);
     struct Member {
@@ -194,7 +197,7 @@ double textbook(const Loss& loss, std::size_t dimensions, double target, int bud
                   [](const Member& a, const Member& b) { return a.value < b.value; });
         const std::size_t size = population.size();
         std::vector<Member> next = population;
-        std::array<double, 5> sums{};  // gains, gain · F, gain · F², gain · CR, gain · CR²
+        std::array<double, 5> sums{};  // sums of: gain, gain · F, gain · F², gain · CR, gain · CR²
         for (std::size_t i = 0; i < size; ++i) {
             const std::size_t entry = index(6);
             double f = 0;
@@ -270,7 +273,7 @@ double tilted_ellipsoid(const Genome& x) {
 
 }  // namespace
 
-TEST_CASE("evolution without CMA-ES and mutation is the paper's loop, but that it waits for no generation") {
+TEST_CASE("evolution without CMA-ES and mutation needs as many evaluations as the paper's generational loop") {
     struct Case {
         std::string name;
         Loss loss;

@@ -26,7 +26,7 @@ Id twin_of(const Population& population, int island, const Genome& genome) {
 
 }  // namespace
 
-TEST_CASE("whatever the outcome, what was evaluated or is in training on the island is known") {
+TEST_CASE("KnownGenomes finds every genome that was evaluated or is in training on the island, with any outcome") {
     Population population(ExchangeKind::pollination, 2);
     population.merge(with_genome(evaluated(1, 0.5), {1, 1}));
     population.merge(with_genome(ended(2, Outcome::diverged, std::nan("")), {2, -0.0}));
@@ -46,7 +46,7 @@ TEST_CASE("whatever the outcome, what was evaluated or is in training on the isl
     CHECK(twin_of(population, 0, {1, 2}) == Id{});
 }
 
-TEST_CASE("whose result is taken over does not depend on the order in which they came to be known") {
+TEST_CASE("KnownGenomes: the choice of the reused result does not depend on the order of arrival") {
     Individual repeated = with_genome(evaluated(1, 0.5), {7, 7});
     repeated.bred_by = Operator::repeat;
     const Individual early = with_genome(evaluated(3, 0.5), {7, 7});
@@ -67,7 +67,7 @@ TEST_CASE("whose result is taken over does not depend on the order in which they
     }
 }
 
-TEST_CASE("a result that is taken over is that of the one who was trained, and takes no training of its own") {
+TEST_CASE("with_result_of: copies the result of the trained individual and records no training of its own") {
     Individual trained = complete(1);
     trained.genome = {7, 7};
     trained.parameters = 1000;
@@ -96,7 +96,7 @@ TEST_CASE("a result that is taken over is that of the one who was trained, and t
     CHECK(reused.curve.empty());
 }
 
-TEST_CASE("of equal losses one that was trained is better than one that took the result over") {
+TEST_CASE("better: of two individuals with equal losses, the trained one ranks before the reused one") {
     const Individual trained = evaluated(5, 0.25);
     const Individual reused = with_result_of(bred(2), trained, 1);
     Population population(ExchangeKind::none, 1);
@@ -112,7 +112,7 @@ TEST_CASE("of equal losses one that was trained is better than one that took the
     CHECK(population.finished_on(0) == 1);
 }
 
-TEST_CASE("of another run's individuals those count whose result is that of their genes alone") {
+TEST_CASE("is_reusable: true only for results of another run that depend on the genes alone") {
     const auto is = [](Outcome outcome, double loss) { return is_reusable(ended(1, outcome, loss)); };
     CHECK(is(Outcome::evaluated, 0.5));
     CHECK(is(Outcome::diverged, std::nan("")));
@@ -134,7 +134,7 @@ TEST_CASE("of another run's individuals those count whose result is that of thei
     CHECK(is_reusable(copy));
 }
 
-TEST_CASE("a result of another run says whose it is, also where that run has it from a third") {
+TEST_CASE("OtherResults: a reused result names its run of origin, even if another run had reused it before") {
     Individual far = with_genome(evaluated(1, 0.25), {1, 1});
     far.reused_from = bred(7).id;
     far.reused_run = 99;
@@ -165,7 +165,7 @@ TEST_CASE("a result of another run says whose it is, also where that run has it 
     CHECK(known.all().size() == 1);
 }
 
-TEST_CASE("a result of another run is bred with, but there are no weights of it") {
+TEST_CASE("a reused result of another run can be the best, but it has no weights") {
     Individual other = with_genome(evaluated(1, 0.1), {3, 3});
     other.reused_from = bred(9).id;
     other.reused_run = 42;

@@ -1,4 +1,4 @@
-// Propagators that fold: what they breed, what they record, and that they find what they are made to find.
+// Propagators that derive their state from results: the bred genomes, the recorded data, the results on test functions.
 #include "search/propagators/evolution.hpp"
 
 #include "finch/search/function.hpp"
@@ -32,14 +32,14 @@ Found search_function(const PropagatorOptions& options, const std::string& name,
 
 }  // namespace
 
-// tools/bench/search.cpp has the figures: a median of 1e-5, of 0 and of 3e-9 over 30 seeds.
-TEST_CASE("evolution finds the optimum among thousands of local ones, and the funnel that leads away from it") {
+// tools/bench/search.cpp reports the median losses of these functions for 30 seeds: 1e-5, 0 and 3e-9.
+TEST_CASE("evolution finds the optimum among thousands of local optima, and despite a funnel that leads away from it") {
     CHECK(search_function(EvolutionOptions{}, "rastrigin", 38'912, 152, 1).best < 0.01);
     CHECK(search_function(EvolutionOptions{}, "griewank", 38'912, 152, 1).best < 0.01);
     CHECK(search_function(EvolutionOptions{}, "bisphere", 38'912, 152, 1).best < 1);
 }
 
-TEST_CASE("evolution records what its fold must hear again") {
+TEST_CASE("evolution records the breeding data that its state needs later") {
     const Found found = search_function(EvolutionOptions{}, "sphere", 12'000, 8, 2);
     std::map<Operator, int> bred;
     double used = 0;
@@ -63,7 +63,7 @@ TEST_CASE("evolution records what its fold must hear again") {
     CHECK(bred[Operator::random] < 200);
 }
 
-TEST_CASE("whom a child is made of are its parents: results that were known, whose genes it has") {
+TEST_CASE("the recorded parents of a child were finished before its birth, and contributed genes to the child") {
     const Space space = mixed_space();
     for (const PropagatorOptions& options :
          {PropagatorOptions{EvolutionOptions{}}, PropagatorOptions{ScreenedOptions{}},
@@ -71,7 +71,7 @@ TEST_CASE("whom a child is made of are its parents: results that were known, who
         CAPTURE(options.index());
         const Found found = search_for(options, space, mixed_loss, options.index() == 3 ? 150 : 800, 4, 1, 5);
         std::map<Id, const Individual*> ended;
-        std::map<Operator, std::array<int, 3>> counts;  // children, genes, those of a parent
+        std::map<Operator, std::array<int, 3>> counts;  // children, genes, genes that equal a parent's gene
         for (const Individual& child : found.all) {
             std::vector<const Individual*> parents;
             CHECK((child.parents[0] != Id{} || child.parents[1] == Id{}));
@@ -98,21 +98,22 @@ TEST_CASE("whom a child is made of are its parents: results that were known, who
         for (const auto& [bred_by, count] : counts) {
             CAPTURE(words_of(Operator())[static_cast<std::size_t>(bred_by)]);
             const bool has_parents = count[0] > 0;
-            // Differential evolution moves most genes. Of anybody else's genes a child has less than a third.
+            // Differential evolution changes most genes. A child shares less than a third of its genes with an
+            // unrelated individual.
             CHECK((!has_parents || bred_by == Operator::differential_evolution || 2 * count[2] > count[1]));
             CHECK((has_parents || bred_by == Operator::random || bred_by == Operator::cma_es));
         }
     }
 }
 
-TEST_CASE("tpe is better than random search at 60 and 200 evaluations") {
+TEST_CASE("tpe is better than random search after 60 and 200 evaluations") {
     for (const std::int64_t evaluations : {60, 200}) {
         CAPTURE(evaluations);
         CHECK(median_best(TpeOptions{}, evaluations, 4) < 0.85 * median_best(RandomSearchOptions{}, evaluations, 4));
     }
 }
 
-TEST_CASE("auto: screened for the first 1000 results, then evolution; at once where evaluations cost nothing") {
+TEST_CASE("auto: screened for the first 1000 results, then evolution; if evaluations are cheap, evolution earlier") {
     const auto operators = [](std::int64_t evaluations, double seconds) {
         std::vector<Operator> bred;
         for (const Individual& one :
@@ -127,7 +128,7 @@ TEST_CASE("auto: screened for the first 1000 results, then evolution; at once wh
     CHECK(std::count(costly.begin() + 1010, costly.end(), Operator::differential_evolution) > 50);
     const std::vector<Operator> free = operators(300, 1e-6);
     CHECK(std::count(free.begin() + 40, free.end(), Operator::model_screened) == 0);
-    // Four times what the model of 100 results and 4 individuals in training costs, by AutomaticOptions.
+    // Four times the cost of the model for 100 results and 4 individuals in training, from AutomaticOptions.
     const double seconds =
         4 * AutomaticOptions{}.model_seconds * std::pow(104, 2) * (1 + static_cast<double>(mixed_space().size()) / 40);
     const std::vector<Operator> cheap = operators(300, seconds);
@@ -135,7 +136,7 @@ TEST_CASE("auto: screened for the first 1000 results, then evolution; at once wh
     CHECK(std::count(cheap.begin() + 105, cheap.end(), Operator::model_screened) == 0);
 }
 
-TEST_CASE("of the members of evolution a model's best are as large a share as it bred of the budget, one at least") {
+TEST_CASE("evolution: the share of members from a model's best results equals the model's share of the budget") {
     for (const auto& [evaluations, heirs] : {std::pair<std::int64_t, int>{9000, 1}, {400, 3}, {120, 10}}) {
         CAPTURE(evaluations);
         EvolutionState state({.space = reals(2),
@@ -185,7 +186,7 @@ TEST_CASE("of the members of evolution a model's best are as large a share as it
     }
 }
 
-TEST_CASE("a model may have bred more than its island's budget: then all members can be its best") {
+TEST_CASE("evolution: if a model bred more than its island's budget, all members can be the model's results") {
     EvolutionState state(
         {.space = reals(2), .seed = 1, .options = {.cma_share = 0, .mutation_share = 0}, .evaluations = 30});
     for (std::uint32_t number = 1; number <= 100; ++number) {
@@ -195,7 +196,7 @@ TEST_CASE("a model may have bred more than its island's budget: then all members
         individual.genome = random_genome(reals(2), random);
         individual.bred_by = Operator::model_screened;
         individual.outcome = Outcome::evaluated;
-        individual.loss = 1000.0 - number;  // each the best so far
+        individual.loss = 1000.0 - number;  // each result is the best so far
         state.take(individual, true);
     }
     std::set<Id> members;
@@ -210,7 +211,7 @@ TEST_CASE("a model may have bred more than its island's budget: then all members
     CHECK(members == best);
 }
 
-TEST_CASE("individuals without a loss cost nothing but their turn") {
+TEST_CASE("evolution, screened and tpe continue to breed if all individuals fail") {
     for (const PropagatorOptions& options : {PropagatorOptions{EvolutionOptions{}},
                                              PropagatorOptions{ScreenedOptions{}}, PropagatorOptions{TpeOptions{}}}) {
         const auto propagator = make_propagator(options, mixed_space(), 1);
@@ -232,7 +233,7 @@ TEST_CASE("individuals without a loss cost nothing but their turn") {
     }
 }
 
-TEST_CASE("conditions, fixed genes, steps: what is bred is canonical, and what does nothing is not all that changes") {
+TEST_CASE("conditions, fixed genes and steps: children are canonical and the search finds the optimum") {
     Space space{{{"optimizer", ChoiceGene{{"sgd", "adam"}}},
                  {"momentum", RealGene{0, 1}, {{.gene = 0, .values = {0}}}},
                  {"decay", RealGene{1e-6, 1e-1, Scale::log}, {{.gene = 0, .values = {1}}}},
@@ -255,12 +256,12 @@ TEST_CASE("conditions, fixed genes, steps: what is bred is canonical, and what d
             CHECK(individual.genome[5] == 3);
             momenta.insert(individual.genome[1]);
         }
-        CHECK(momenta.size() > 20);  // drawn anew where it comes to be active
+        CHECK(momenta.size() > 20);  // drawn again when the gene becomes active
         CHECK(found.best < 0.25);
     }
 }
 
-TEST_CASE("a space in which nothing is to be searched is bred, too") {
+TEST_CASE("a space with fixed genes only can be searched with every propagator") {
     const Space space{{{"a", IntGene{2, 2}}, {"b", ChoiceGene{{"x"}}}}};
     for (const PropagatorOptions& options :
          {PropagatorOptions{EvolutionOptions{}}, PropagatorOptions{ScreenedOptions{}},

@@ -24,7 +24,7 @@ ExchangeOptions always(ExchangeKind kind, std::int64_t migrants, Topology topolo
 constexpr std::array all_topologies{Topology::all,    Topology::ring,  Topology::torus, Topology::star,
                                     Topology::random, Topology::nodes, Topology::matrix};
 
-/// With two islands on each node, and a matrix of a ring with chance.
+/// Returns options with two islands on each node, and a matrix that forms a ring with a probability of 0.9.
 ExchangeOptions of_topology(Topology topology, int islands) {
     ExchangeOptions options = always(ExchangeKind::pollination, 1, topology);
     options.matrix.assign(static_cast<std::size_t>(islands), std::vector<double>(static_cast<std::size_t>(islands)));
@@ -40,7 +40,7 @@ std::vector<int> targets_of(Topology topology, int island, int islands) {
     return exchange_targets(always(ExchangeKind::pollination, 1, topology), island, islands, random);
 }
 
-/// `count` individuals of island 0, the first the best.
+/// Returns `count` individuals of island 0. The first one is the best.
 Population on_one_island(ExchangeKind kind, int islands, std::uint32_t count) {
     Population population(kind, islands);
     for (std::uint32_t i = 1; i <= count; ++i) {
@@ -57,22 +57,22 @@ std::vector<Record> plan(const ExchangeOptions& options, const Population& popul
 
 }  // namespace
 
-TEST_CASE("the topologies without chance: who sends to whom") {
+TEST_CASE("exchange_targets: the target islands of all topologies that use no random numbers") {
     using Targets = std::vector<int>;
 
     CHECK(targets_of(Topology::all, 1, 4) == Targets{0, 2, 3});
     CHECK(targets_of(Topology::ring, 1, 4) == Targets{2});
     CHECK(targets_of(Topology::ring, 3, 4) == Targets{0});
-    CHECK(targets_of(Topology::torus, 0, 6) == Targets{1, 2, 3});  // 0 1 2 over 3 4 5
+    CHECK(targets_of(Topology::torus, 0, 6) == Targets{1, 2, 3});  // rows of the torus: 0 1 2 and 3 4 5
     CHECK(targets_of(Topology::torus, 4, 9) == Targets{1, 3, 5, 7});
-    CHECK(targets_of(Topology::torus, 0, 12) == Targets{1, 3, 4, 8});  // three rows of four
-    CHECK(targets_of(Topology::torus, 0, 5) == Targets{1, 4});         // a prime number: a ring, both ways
+    CHECK(targets_of(Topology::torus, 0, 12) == Targets{1, 3, 4, 8});  // a torus of three rows of four
+    CHECK(targets_of(Topology::torus, 0, 5) == Targets{1, 4});         // a prime number gives a ring in both directions
     CHECK(targets_of(Topology::star, 0, 4) == Targets{1, 2, 3});
     CHECK(targets_of(Topology::star, 2, 4) == Targets{0});
-    CHECK(targets_of(Topology::nodes, 1, 4) == Targets{0, 2, 3});  // all on one node
+    CHECK(targets_of(Topology::nodes, 1, 4) == Targets{0, 2, 3});  // all islands are on one node
 }
 
-TEST_CASE("nodes: all within a node, and its first island to the first of the next node") {
+TEST_CASE("nodes: exchange among all islands of a node, and between the first islands of consecutive nodes") {
     ExchangeOptions options = always(ExchangeKind::pollination, 1, Topology::nodes);
     options.node_of_island = {0, 0, 1, 2, 1, 2, 2};
     std::vector<std::vector<int>> targets;
@@ -87,7 +87,7 @@ TEST_CASE("nodes: all within a node, and its first island to the first of the ne
     CHECK_THROWS((void)exchange_targets(options, 3, 4, random));
 }
 
-TEST_CASE("by every topology news comes from every island to every other, and none sends to itself") {
+TEST_CASE("with every topology, information from each island reaches all others, and no island sends to itself") {
     for (const Topology topology : all_topologies) {
         for (int islands = 1; islands <= 13; ++islands) {
             std::vector<std::set<int>> reached(static_cast<std::size_t>(islands));
@@ -113,7 +113,7 @@ TEST_CASE("by every topology news comes from every island to every other, and no
     }
 }
 
-TEST_CASE("random: any other island, each as likely; matrix: each with its own probability") {
+TEST_CASE("random: all other islands are equally likely; matrix: each target has its own probability") {
     ExchangeOptions matrix = always(ExchangeKind::pollination, 1, Topology::matrix);
     matrix.matrix = {{1, 0.2, 0, 1}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
     std::map<double, int> targets;
@@ -135,7 +135,7 @@ TEST_CASE("random: any other island, each as likely; matrix: each with its own p
     CHECK(by_matrix.size() == 2);
 }
 
-TEST_CASE("emigrants: any, each as likely, or the better of two") {
+TEST_CASE("emigrants: `random` sends all individuals equally often, `tournament` sends the better of two random ones") {
     constexpr int count = 6;
     const Population population = on_one_island(ExchangeKind::pollination, 2, count);
     const auto sent = [&](Emigrants emigrants) {
@@ -163,7 +163,7 @@ TEST_CASE("emigrants: any, each as likely, or the better of two") {
     CHECK(exchange_depth(always(ExchangeKind::pollination, 3)) == 3);
 }
 
-TEST_CASE("emigrants: several are different ones, and of those that the worker may move") {
+TEST_CASE("emigrants: the emigrants of one exchange are all different, and their registers belong to the worker") {
     const Population population = on_one_island(ExchangeKind::migration, 2, 400);
     for (const Emigrants emigrants : {Emigrants::random, Emigrants::tournament}) {
         ExchangeOptions options = always(ExchangeKind::migration, 50);
@@ -181,7 +181,7 @@ TEST_CASE("emigrants: several are different ones, and of those that the worker m
     }
 }
 
-TEST_CASE("every register has one writer, whatever the order of the workers, and the shares are even") {
+TEST_CASE("register_writer: returns one worker per individual, for any order of the workers, with even shares") {
     const std::vector<std::int32_t> reversed{3, 2, 1, 0};
     std::map<std::int32_t, int> counts;
 
@@ -198,7 +198,7 @@ TEST_CASE("every register has one writer, whatever the order of the workers, and
     CHECK_THROWS((void)register_writer(Id{1}, {}));
 }
 
-TEST_CASE("when a worker goes, only its registers change hands") {
+TEST_CASE("register_writer: if a worker leaves, only its registers get a new writer") {
     const std::vector<std::int32_t> three{0, 1, 3};
 
     for (std::uint32_t i = 0; i < 2000; ++i) {
@@ -210,7 +210,7 @@ TEST_CASE("when a worker goes, only its registers change hands") {
     }
 }
 
-TEST_CASE("an exchange happens with the probability per island, divided among its workers") {
+TEST_CASE("each worker exchanges with the island's probability divided by the island's number of workers") {
     const Population population = on_one_island(ExchangeKind::pollination, 2, 5);
     const auto share_of = [&](const std::vector<std::int32_t>& workers) {
         int sent = 0;
@@ -224,7 +224,7 @@ TEST_CASE("an exchange happens with the probability per island, divided among it
     CHECK(share_of(four) == doctest::Approx(0.2).epsilon(0.08));
 }
 
-TEST_CASE("nothing is sent without exchange, with one island, or from an empty island") {
+TEST_CASE("plan_exchange: sends nothing without exchange, with one island, or from an empty island") {
     CHECK(plan(always(ExchangeKind::none, 1), on_one_island(ExchangeKind::none, 2, 5)).empty());
     for (const ExchangeKind kind : {ExchangeKind::migration, ExchangeKind::pollination}) {
         CHECK(plan(always(kind, 1), on_one_island(kind, 1, 5)).empty());
@@ -233,7 +233,7 @@ TEST_CASE("nothing is sent without exchange, with one island, or from an empty i
     }
 }
 
-TEST_CASE("migration: the best go, in disjoint shares, and live elsewhere once the moves are merged") {
+TEST_CASE("migration: each of the best individuals moves to one target, and is active there after the merge") {
     Population population = on_one_island(ExchangeKind::migration, 3, 10);
 
     const auto moves = plan(always(ExchangeKind::migration, 2), population);
@@ -253,7 +253,7 @@ TEST_CASE("migration: the best go, in disjoint shares, and live elsewhere once t
     CHECK(population.active(2) == 2);
 }
 
-TEST_CASE("migration: which target gets which individual is left to chance") {
+TEST_CASE("migration: the assignment of individuals to targets is random") {
     const Population population = on_one_island(ExchangeKind::migration, 3, 10);
     int best_to_first = 0;
 
@@ -267,14 +267,14 @@ TEST_CASE("migration: which target gets which individual is left to chance") {
     CHECK(best_to_first == doctest::Approx(500).epsilon(0.13));
 }
 
-TEST_CASE("migration: too few for all targets means that nobody goes") {
+TEST_CASE("migration: no individual moves if there are too few for all targets") {
     const Population population = on_one_island(ExchangeKind::migration, 3, 3);
 
     CHECK(plan(always(ExchangeKind::migration, 2), population).empty());
     CHECK(plan(always(ExchangeKind::migration, 2, Topology::ring), population).size() == 2);
 }
 
-TEST_CASE("migration: the workers of an island never send the same individual, and each sends its best") {
+TEST_CASE("migration: workers of one island send different individuals, and each worker sends its best") {
     const Population population = on_one_island(ExchangeKind::migration, 2, 400);
     std::set<Id> sent;
 
@@ -296,7 +296,7 @@ TEST_CASE("migration: the workers of an island never send the same individual, a
     }
 }
 
-TEST_CASE("migration: who came can go on, under the next version") {
+TEST_CASE("migration: an immigrant can move again, and its register gets the next version") {
     Population population = on_one_island(ExchangeKind::migration, 2, 0);
     population.merge(Record{Move{evaluated(1, 1, 1), {6, 9, 0}}});
 
@@ -306,7 +306,7 @@ TEST_CASE("migration: who came can go on, under the next version") {
     CHECK(std::get<Move>(moves[0]).home == Home{7, 0, 1});
 }
 
-TEST_CASE("migration: nobody is lost or doubled") {
+TEST_CASE("migration: repeated moves neither lose nor duplicate an individual") {
     Population population = on_one_island(ExchangeKind::migration, 3, 60);
     for (std::uint64_t round = 0; round < 100; ++round) {
         const int island = static_cast<int>(round % 3);
@@ -322,7 +322,7 @@ TEST_CASE("migration: nobody is lost or doubled") {
     CHECK(population.active(2) > 0);
 }
 
-TEST_CASE("pollination: the best is copied to every target and stays") {
+TEST_CASE("pollination: the best individual is copied to every target and remains on its island") {
     Population population = on_one_island(ExchangeKind::pollination, 3, 5);
     population.merge(evaluated(10, 50, 1));
     population.merge(evaluated(11, 50, 2));
@@ -341,7 +341,7 @@ TEST_CASE("pollination: the best is copied to every target and stays") {
     CHECK(population.active(1) == 1);
 }
 
-TEST_CASE("pollination: a copy that is known to be there is not sent again") {
+TEST_CASE("pollination: a copy is not sent to an island that is known to have the individual") {
     Population population = on_one_island(ExchangeKind::pollination, 3, 5);
     const auto options = always(ExchangeKind::pollination, 1);
     population.merge_membership(bred(1).id, 1);
@@ -350,7 +350,7 @@ TEST_CASE("pollination: a copy that is known to be there is not sent again") {
     CHECK(plan(options, population).empty());
 
     population.merge(evaluated(9, 0.5, 2));
-    population.merge_membership(bred(9).id, 0);  // the best of island 0 was born on island 2
+    population.merge_membership(bred(9).id, 0);  // the best individual of island 0 was born on island 2
 
     const auto copies = plan(options, population);
     REQUIRE(copies.size() == 1);
@@ -358,7 +358,7 @@ TEST_CASE("pollination: a copy that is known to be there is not sent again") {
     CHECK(std::get<Copy>(copies[0]).individual.id == bred(9).id);
 }
 
-TEST_CASE("pollination: with fewer than asked for, as many as there are") {
+TEST_CASE("pollination: sends all individuals if the island has fewer than requested") {
     const Population population = on_one_island(ExchangeKind::pollination, 2, 3);
 
     CHECK(plan(always(ExchangeKind::pollination, 7), population).size() == 3);

@@ -12,7 +12,7 @@ namespace {
 
 using samples::evaluated;
 
-/// The `number`-th repeat in all, of `of`.
+/// Returns a repeat of the individual `of`. `number` makes its id unique among all repeats.
 Individual repeat(std::uint32_t number, const Individual& of, double loss) {
     Individual individual = evaluated(1000 + number, loss);
     individual.bred_by = Operator::repeat;
@@ -39,7 +39,7 @@ std::vector<std::uint32_t> numbers(const std::vector<Candidate>& candidates) {
 
 }  // namespace
 
-TEST_CASE("candidates are the best of all islands with different genomes; no repeat, nobody without a loss") {
+TEST_CASE("final_candidates: the best trained individuals of all islands, one per genome, without repeats") {
     Individual twin = evaluated(2, 0.2, 1);
     const Individual first = evaluated(1, 0.1, 1);
     twin.genome = first.genome;
@@ -53,7 +53,7 @@ TEST_CASE("candidates are the best of all islands with different genomes; no rep
     CHECK(numbers(final_candidates(population, 9)) == std::vector<std::uint32_t>{1, 3, 4});
 }
 
-TEST_CASE("mean and deviation are those of the repeats that have a loss") {
+TEST_CASE("final_candidates: mean and deviation count only the repeats that have a loss") {
     const Individual first = evaluated(1, 0.1);
     Individual failed = repeat(3, first, Individual::not_measured);
     failed.outcome = Outcome::diverged;
@@ -72,7 +72,7 @@ TEST_CASE("mean and deviation are those of the repeats that have a loss") {
     CHECK(std::isnan(final_candidates(population_of({first, repeat(1, first, 2)}), 1).front().deviation));
 }
 
-TEST_CASE("the next repeats go to those that have the fewest, the unfinished counted; among these the best first") {
+TEST_CASE("repeats_to_come: candidates with the fewest finished or unfinished repeats come first, ties by rank") {
     const Individual first = evaluated(1, 0.1);
     const Individual second = evaluated(2, 0.2);
     const Individual third = evaluated(3, 0.3);
@@ -90,7 +90,7 @@ TEST_CASE("the next repeats go to those that have the fewest, the unfinished cou
     CHECK(repeats_to_come(population_of({samples::bred(1)}), {3, 2}, 5).empty());
 }
 
-TEST_CASE("the smallest mean wins once all have been repeated, and one that fails loses to all that do not") {
+TEST_CASE("winner_of: the smallest mean wins after all repeats; a candidate with a failed repeat loses to the others") {
     const Individual first = evaluated(1, 0.1);
     const Individual second = evaluated(2, 0.2);
     const FinalChoice choice{2, 2};
@@ -111,7 +111,7 @@ TEST_CASE("the smallest mean wins once all have been repeated, and one that fail
     CHECK(chosen(population_of(all), choice)->id == all[3].id);
 }
 
-TEST_CASE("where every repeat fails the best of all stays") {
+TEST_CASE("winner_of: if every repeat fails, there is no winner and the best individual is chosen") {
     const Individual only = evaluated(1, 0.1);
     Individual failed = repeat(1, only, Individual::not_measured);
     failed.outcome = Outcome::failed;
@@ -122,7 +122,7 @@ TEST_CASE("where every repeat fails the best of all stays") {
     CHECK(chosen(population_of({}), FinalChoice{1, 1}) == nullptr);
 }
 
-TEST_CASE("a repeat belongs to no island, and is counted") {
+TEST_CASE("a repeat counts as finished, but it belongs to no island and is never the best") {
     const Individual first = evaluated(1, 0.1);
     Individual begun = repeat(1, first, 0);
     begun.outcome = Outcome::unfinished;
@@ -140,7 +140,7 @@ TEST_CASE("a repeat belongs to no island, and is counted") {
     CHECK(population.unfinished().empty());
 }
 
-TEST_CASE("the choice does not depend on the order in which things came to be known, or how often") {
+TEST_CASE("chosen: the choice does not depend on the order of arrival or on duplicate records") {
     std::vector<Individual> all;
     for (std::uint32_t number = 1; number <= 30; ++number) {
         all.push_back(evaluated(number, 0.01 * (number * 7 % 13), static_cast<std::int32_t>(number % 2)));

@@ -6,11 +6,12 @@
 #include <map>
 #include <vector>
 
-/// Whether samples follow a distribution.
+/// Statistical tests of whether samples follow a distribution.
 namespace finch::search {
 
-/// Pearson's χ² of counted values against their probabilities, over its limit at a chance of 0.001 (Wilson and
-/// Hilferty's approximation of the quantile): above 1 they do not fit. Values without a probability never fit.
+/// Returns Pearson's χ² of counted values against their probabilities, divided by the critical value at significance
+/// 0.001 (quantile approximation by Wilson and Hilferty). A result above 1 rejects the fit. A value without a
+/// probability always rejects it.
 inline double misfit(const std::map<double, int>& counts, const std::map<double, double>& probabilities) {
     int total = 0;
     for (const auto& [value, count] : counts) {
@@ -32,8 +33,8 @@ inline double misfit(const std::map<double, int>& counts, const std::map<double,
     return sum / (degrees * std::pow(1 - share + normal_quantile * std::sqrt(share), 3));
 }
 
-/// Kolmogorov and Smirnov's distance of `samples` from the uniform distribution on [0, 1], over its limit at a chance
-/// of 0.001.
+/// Returns the Kolmogorov-Smirnov distance of `samples` from the uniform distribution on [0, 1], divided by the
+/// critical value at significance 0.001.
 inline double distance_from_uniform(std::vector<double> samples) {
     std::sort(samples.begin(), samples.end());
     const auto n = static_cast<double>(samples.size());

@@ -1,5 +1,5 @@
-// States that are a fold over results: whatever the order in which these come, the state is that of their canonical
-// order.
+// A Fold computes a state from results. For any order of arrival, the state equals the state of the results in
+// canonical order.
 #include "search/propagators/fold.hpp"
 
 #include "finch/search/population.hpp"
@@ -19,7 +19,7 @@ using namespace finch::search;
 
 namespace {
 
-/// Depends on every result and on their order.
+/// A state that depends on every result and on the order of the results.
 struct Chain {
     std::uint64_t value = 1;
     std::size_t length = 0;
@@ -39,7 +39,7 @@ Individual result(std::uint32_t number, double finished, double loss = 0.5) {
     return individual;
 }
 
-/// Results of a whole run, in the order in which they ended; some end at the same time.
+/// Returns the results of a whole run, in the order in which their trainings ended. Some end at the same time.
 std::vector<Individual> results(std::size_t count, std::uint64_t seed) {
     RandomStream random(seed, Purpose::test);
     std::vector<Individual> all;
@@ -60,7 +60,7 @@ std::uint64_t straight(const std::vector<Individual>& all) {
     return fold.over(population, 0).value;
 }
 
-/// How often interleavings are tried; FINCH_TEST_INTERLEAVINGS for a long campaign.
+/// Returns the number of random interleavings to test. FINCH_TEST_INTERLEAVINGS sets it for a long campaign.
 std::uint64_t interleavings() {
     const char* text = std::getenv("FINCH_TEST_INTERLEAVINGS");
     return text == nullptr ? 2000 : std::stoull(text);
@@ -68,14 +68,14 @@ std::uint64_t interleavings() {
 
 }  // namespace
 
-TEST_CASE("a fold has one state, however late results come and however often it is asked") {
+TEST_CASE("Fold: the state does not depend on late results or on how often it is computed") {
     for (std::uint64_t seed = 0; seed < interleavings(); ++seed) {
         CAPTURE(seed);
         RandomStream random(seed, Purpose::test, 1);
         const std::size_t count = 1 + random.below(seed % 50 == 0 ? 1500 : 60);
         std::vector<Individual> all = results(count, seed);
         const std::uint64_t expected = straight(all);
-        // Each comes up to `late` places after its turn.
+        // Each result arrives up to `late` places after its place in the canonical order.
         const double late = static_cast<double>(random.below(4) * random.below(count + 1));
         std::vector<std::pair<double, std::size_t>> order;
         for (std::size_t i = 0; i < count; ++i) {
@@ -96,7 +96,7 @@ TEST_CASE("a fold has one state, however late results come and however often it 
     }
 }
 
-TEST_CASE("a result that is replaced, by one of another time or of the same, is taken in once and anew") {
+TEST_CASE("Fold: a result that supersedes an earlier record counts once, with the new data and the new time") {
     std::vector<Individual> all = results(500, 3);
     for (const double moved : {0.0, 1.5, -40.0}) {
         Population population(ExchangeKind::none, 1);
@@ -106,7 +106,7 @@ TEST_CASE("a result that is replaced, by one of another time or of the same, is 
         }
         (void)fold.over(population, 0);
         Individual better = all[400];
-        better.epochs += 1;  // supersedes
+        better.epochs += 1;  // makes this record supersede the old one
         better.finished = std::max(0.0, better.finished + moved);
         REQUIRE(population.merge(better));
 
@@ -117,7 +117,7 @@ TEST_CASE("a result that is replaced, by one of another time or of the same, is 
     }
 }
 
-TEST_CASE("copies from other islands are taken in as such, and those on their way only when they are there") {
+TEST_CASE("Fold: a copy from another island counts only after its membership arrives, as not born on the island") {
     Population population(ExchangeKind::pollination, 2);
     Individual foreign = result(1, 1.0);
     foreign.island = 1;
@@ -135,7 +135,7 @@ TEST_CASE("copies from other islands are taken in as such, and those on their wa
     CHECK(fold.over(population, 0).value == expected.value);
 }
 
-TEST_CASE("a migrant is a result where it was born and where it lives, not where it was in between") {
+TEST_CASE("Fold: a migrant counts on its island of birth and its present island, not on islands in between") {
     const Individual migrant = result(1, 1.0);
     const Individual other = result(2, 2.0);
     for (int island = 0; island < 3; ++island) {
@@ -168,7 +168,7 @@ Space mixed_space() {
              {"d", ChoiceGene{{"x", "y", "z"}}}}};
 }
 
-/// The same without a choice that has no order.
+/// Returns mixed_space() with its choice declared as ordered.
 Space numbers() {
     Space space = mixed_space();
     std::get<ChoiceGene>(space.genes[3].kind).ordered = true;
@@ -179,8 +179,8 @@ double loss_of(const Genome& genome) {
     return genome[0] * genome[0] + std::pow(std::log10(genome[1]) + 2, 2) + std::abs(genome[2] - 4) + genome[3];
 }
 
-/// A search with 12 in flight whose results every leader hears in an order of its own. Returns what the leaders breed
-/// from the same stream at the end.
+/// Runs a search with 12 individuals in flight. Every leader receives the results in a different order. Returns the
+/// genomes that the leaders then breed from the same random stream.
 std::vector<Genome> bred_by_leaders(const Space& space, const PropagatorOptions& options, std::uint32_t count,
                                     std::uint64_t seed) {
     const Stage all_known{.budget_used = 0.5, .evaluations = 12'000, .workers = 12, .births = count};
@@ -233,7 +233,7 @@ std::vector<Genome> bred_by_leaders(const Space& space, const PropagatorOptions&
 
 }  // namespace
 
-TEST_CASE("under migration a fold knows those that live there now or were born there, whoever came and went before") {
+TEST_CASE("Fold: under migration, it counts the individuals that were born or are now active on the island") {
     for (std::uint64_t seed = 0; seed < interleavings() / 10; ++seed) {
         CAPTURE(seed);
         RandomStream random(seed, Purpose::test, 5);
@@ -266,7 +266,7 @@ TEST_CASE("under migration a fold knows those that live there now or were born t
     }
 }
 
-TEST_CASE("leaders that know the same breed the same, whatever the order in which they heard of it") {
+TEST_CASE("leaders with the same results breed the same genomes, regardless of the order of arrival") {
     const auto check_space = [](const Space& space, const PropagatorOptions& options, std::uint32_t count,
                                 std::uint64_t seed) {
         CAPTURE(options.index());

@@ -24,7 +24,7 @@ std::vector<double> all(std::size_t dimensions, double value) {
 
 }  // namespace
 
-TEST_CASE("Propulate's fourteen are there, with its dimensions, and two more") {
+TEST_CASE("functions: contains Propulate's fourteen functions with Propulate's default dimensions, and two more") {
     const std::vector<std::pair<std::string, int>> expected{
         {"sphere", 2},       {"rosenbrock", 2}, {"step", 5},      {"quartic", 30},
         {"rastrigin", 20},   {"griewank", 10},  {"schwefel", 10}, {"bisphere", 30},
@@ -37,7 +37,7 @@ TEST_CASE("Propulate's fourteen are there, with its dimensions, and two more") {
     }
 }
 
-TEST_CASE("each function has its known minimum at its known place") {
+TEST_CASE("each function has its known minimum at the known point") {
     const std::vector<std::pair<std::string, std::vector<double>>> places{
         {"sphere", {0, 0}},         {"rosenbrock", {1, 1}},        {"step", all(5, -5.12)},
         {"rastrigin", all(20, 0)},  {"griewank", all(10, 0)},      {"schwefel", all(10, 420.96874635998203)},
@@ -54,7 +54,7 @@ TEST_CASE("each function has its known minimum at its known place") {
     CHECK(value("keane", {0, 1.393249075325585}) == doctest::Approx(-0.673667521146855));
 }
 
-TEST_CASE("the minimum holds in every number of dimensions, where optimum_of() says") {
+TEST_CASE("optimum_of: returns the point of the minimum for every allowed number of dimensions") {
     for (const Function& function : functions()) {
         for (const int dimensions : {1, 2, 3, 17, 100, 500}) {
             if (dimensions < function.least_dimensions || (!function.any_dimensions && dimensions != 2)) {
@@ -74,7 +74,7 @@ TEST_CASE("the minimum holds in every number of dimensions, where optimum_of() s
     CHECK(minimum_of(find_function("schwefel"), 40) == 0);
 }
 
-TEST_CASE("no random point lies below the minimum") {
+TEST_CASE("no random point has a value below the minimum") {
     RandomStream random(1, Purpose::test);
     for (const Function& function : functions()) {
         for (const int dimensions : {2, 7, function.default_dimensions}) {
@@ -91,7 +91,7 @@ TEST_CASE("no random point lies below the minimum") {
     }
 }
 
-TEST_CASE("hand-computed values") {
+TEST_CASE("functions return the values that were computed on paper") {
     CHECK(value("sphere", {1, 2}) == 5);
     CHECK(value("rosenbrock", {-1, 1}) == 4);
     CHECK(value("rosenbrock", {1.5, 1}) == doctest::Approx(100 * 1.5625 + 0.25));
@@ -120,13 +120,13 @@ TEST_CASE("hand-computed values") {
     CHECK(value("ellipsoid", {3}) == 9);
 }
 
-TEST_CASE("step truncates toward zero, as Propulate's does") {
+TEST_CASE("step truncates toward zero, as in Propulate") {
     CHECK(value("step", {1.9, -1.9, 0.5, -0.5, 0}) == 0);
     CHECK(value("step", {2.1, 0, 0, 0, 0}) == 2);
     CHECK(value("step", {-2.9, 0, 0, 0, 0}) == -2);
 }
 
-TEST_CASE("Lunacek's functions in Propulate's variant: two funnels of this depth and place") {
+TEST_CASE("bisphere and birastrigin have the two funnels of Propulate's variant of Lunacek's functions") {
     const double second = -2.9835874121078256;  // −√(5.25 / s), s = 1 − √(1 / (2√50 − 8.2)) = 0.58976877
 
     CHECK(value("bisphere", all(30, second)) == doctest::Approx(30));
@@ -137,7 +137,7 @@ TEST_CASE("Lunacek's functions in Propulate's variant: two funnels of this depth
     CHECK(find_function("bisphere").source.find("Propulate") != std::string::npos);
 }
 
-TEST_CASE("quartic's noise is the absolute sum of one standard normal per term") {
+TEST_CASE("quartic: the noise is the absolute value of the sum of one standard normal per term") {
     double sum = 0;
     double largest = 0;
     for (std::uint64_t i = 0; i < 4000; ++i) {
@@ -154,7 +154,7 @@ TEST_CASE("quartic's noise is the absolute sum of one standard normal per term")
     CHECK(value("quartic", all(30, 1), 7) != value("quartic", all(30, 1), 8));
 }
 
-TEST_CASE("quartic can be asked for without its noise; the others have none") {
+TEST_CASE("quartic can be evaluated without its noise; the other functions have no noise") {
     CHECK(evaluate_without_noise(find_function("quartic"), all(30, 1)) == 465);
     CHECK(evaluate_without_noise(find_function("quartic"), all(3, 2)) == 16 * 6);
     for (const Function& function : functions()) {
@@ -165,7 +165,7 @@ TEST_CASE("quartic can be asked for without its noise; the others have none") {
     }
 }
 
-TEST_CASE("a function's space has its genes and bounds") {
+TEST_CASE("function_space: returns a space with the genes and bounds of the function") {
     const Space bukin = function_space(find_function("bukin_n6"), 2);
     CHECK(bukin.genes ==
           std::vector<Gene>{{"x0", RealGene{-15, -5, Scale::linear}}, {"x1", RealGene{-3, 3, Scale::linear}}});
@@ -175,7 +175,7 @@ TEST_CASE("a function's space has its genes and bounds") {
     CHECK(sphere.genes[6] == Gene{"x6", RealGene{-5.12, 5.12, Scale::linear}});
 }
 
-TEST_CASE("a dimension that a function does not have is refused") {
+TEST_CASE("functions: an unsupported number of dimensions throws ConfigError") {
     CHECK_THROWS_WITH_AS((void)function_space(find_function("keane"), 3), "keane has 2 dimensions, not 3", ConfigError);
     CHECK_THROWS_AS((void)function_space(find_function("sphere"), 0), ConfigError);
     CHECK_THROWS_AS((void)function_space(find_function("rosenbrock"), 1), ConfigError);
@@ -184,7 +184,7 @@ TEST_CASE("a dimension that a function does not have is refused") {
     CHECK(std::isfinite(value("bisphere", {0, 0})));
 }
 
-TEST_CASE("an unknown function is refused with all that there are, the nearest first") {
+TEST_CASE("find_function: an unknown name throws an error that lists all functions, the most similar first") {
     CHECK_THROWS_WITH_AS((void)find_function("rastrgin"),
                          doctest::Contains("there is no function \"rastrgin\"; there are rastrigin, birastrigin, "),
                          ConfigError);

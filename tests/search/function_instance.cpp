@@ -20,7 +20,7 @@ Genome random_point(const FunctionInstance& instance, RandomStream& random) {
 
 }  // namespace
 
-TEST_CASE("the value at the optimum is the function's minimum, wherever it was moved and however turned") {
+TEST_CASE("a shifted or rotated instance has the function's minimum at its own optimum") {
     for (const Function& function : functions()) {
         for (const int dimensions : {2, 9, function.default_dimensions}) {
             if (!function.any_dimensions && dimensions != 2) {
@@ -37,7 +37,7 @@ TEST_CASE("the value at the optimum is the function's minimum, wherever it was m
     }
 }
 
-TEST_CASE("no random point of the box lies below the minimum of a moved and turned function") {
+TEST_CASE("no random point of a shifted and rotated instance has a value below the minimum") {
     RandomStream random(1, Purpose::test);
     for (const Function& function : functions()) {
         CAPTURE(function.name);
@@ -50,7 +50,7 @@ TEST_CASE("no random point of the box lies below the minimum of a moved and turn
     }
 }
 
-TEST_CASE("a moved optimum lies in the inner 80 % of the box, at another place for each instance") {
+TEST_CASE("a shifted optimum is in the inner 80 % of the box, at a different point for each instance") {
     for (const std::int64_t number : {1, 2, 77}) {
         const FunctionInstance bukin = instance_of("bukin_n6", 2, {true, false, number});
         const FunctionInstance rosenbrock = instance_of("rosenbrock", 500, {true, true, number});
@@ -68,7 +68,7 @@ TEST_CASE("a moved optimum lies in the inner 80 % of the box, at another place f
     CHECK(place(1) == place(1));
 }
 
-TEST_CASE("the rotation is orthogonal, and uniform: its entries have mean 0 and variance 1/n") {
+TEST_CASE("the rotation is orthogonal and uniform: its entries have mean 0 and variance 1/n") {
     for (const int n : {1, 2, 20, 200}) {
         const FunctionInstance instance = instance_of("sphere", n, {false, true, 5});
         const auto r = instance.rotation();
@@ -87,7 +87,7 @@ TEST_CASE("the rotation is orthogonal, and uniform: its entries have mean 0 and 
             }
         }
         CHECK(worst < 1e-13);
-        CHECK(std::abs(sum) < 5 * std::sqrt(n));  // n² entries of variance 1/n
+        CHECK(std::abs(sum) < 5 * std::sqrt(n));  // the sum has n² entries of variance 1/n
     }
     double square = 0;
     for (std::int64_t number = 1; number <= 4000; ++number) {
@@ -96,7 +96,7 @@ TEST_CASE("the rotation is orthogonal, and uniform: its entries have mean 0 and 
     CHECK(square == doctest::Approx(1.0 / 3).epsilon(0.06));
 }
 
-TEST_CASE("shifting moves the values with the optimum, rotating keeps those that depend on the distance alone") {
+TEST_CASE("a shift moves the function with its optimum; a rotation changes ellipsoid, but not sphere") {
     RandomStream random(2, Purpose::test);
     const FunctionInstance plain = instance_of("rastrigin", 4, {});
     const FunctionInstance moved = instance_of("rastrigin", 4, {true, false, 9});
@@ -123,7 +123,7 @@ TEST_CASE("shifting moves the values with the optimum, rotating keeps those that
     }
 }
 
-TEST_CASE("without shift and rotation an instance is the function itself, noise included") {
+TEST_CASE("an instance without shift and rotation equals the function, including its noise") {
     const FunctionInstance quartic = instance_of("quartic", 30, {.instance = 8});
     const std::vector<double> x(30, 0.5);
     RandomStream noise(1, Purpose::test);
@@ -136,7 +136,7 @@ TEST_CASE("without shift and rotation an instance is the function itself, noise 
                          ConfigError);
 }
 
-TEST_CASE("an evaluation's noise and duration depend on the seed and the individual alone") {
+TEST_CASE("noise and pretended duration of an evaluation depend only on the seed and the individual") {
     const FunctionInstance quartic = instance_of("quartic", 30, {});
     const auto loss = [&](std::uint64_t seed, std::uint32_t sequence) {
         Individual individual;

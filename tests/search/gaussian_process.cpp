@@ -18,7 +18,7 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-/// Two numbers and a choice.
+/// Returns a process over two numbers and a choice.
 GaussianProcess process_of_three(bool has_quadratic) {
     const double v = has_quadratic ? 0.3 : 1e-300;
     const GaussianScales median{.length = 0.7, .signal = 1, .linear = v, .quadratic = v, .noise = 0.01};
@@ -26,7 +26,7 @@ GaussianProcess process_of_three(bool has_quadratic) {
     return {VectorXd(Eigen::Vector3d(1, 1, 0)), {median, deviation, median, 1e-6}};
 }
 
-/// The covariance of two points, written out; `scales` as log_scales() has them.
+/// Computes the covariance of two points from its formula. `scales` has the order of log_scales().
 double covariance(const VectorXd& p, const VectorXd& q, const VectorXd& scales) {
     const double a = (p[0] - q[0]) / std::exp(scales[0]);
     const double b = (p[1] - q[1]) / std::exp(scales[1]);
@@ -52,7 +52,7 @@ VectorXd wavy(const MatrixXd& points) {
 
 }  // namespace
 
-TEST_CASE("mean and deviation are those of the formulas with an inverse") {
+TEST_CASE("predict: mean and deviation match the formulas with an explicit inverse") {
     for (const bool has_quadratic : {false, true}) {
         CAPTURE(has_quadratic);
         GaussianProcess process = process_of_three(has_quadratic);
@@ -87,7 +87,7 @@ TEST_CASE("mean and deviation are those of the formulas with an inverse") {
     }
 }
 
-TEST_CASE("the posterior's gradient by each scale is that of finite differences") {
+TEST_CASE("negative_log_posterior: the gradient by each scale matches finite differences") {
     const MatrixXd points = random_points(30, 4);
     const VectorXd values = wavy(points);
     for (const bool has_quadratic : {false, true}) {
@@ -116,7 +116,7 @@ TEST_CASE("the posterior's gradient by each scale is that of finite differences"
     }
 }
 
-TEST_CASE("the bound's gradient by each number is that of finite differences, and 0 by a choice") {
+TEST_CASE("lower_bound: the gradient by a number matches finite differences, and the gradient by a choice is 0") {
     const MatrixXd points = random_points(30, 4);
     for (const bool has_quadratic : {false, true}) {
         GaussianProcess process = process_of_three(has_quadratic);
@@ -143,7 +143,7 @@ TEST_CASE("the bound's gradient by each number is that of finite differences, an
     }
 }
 
-TEST_CASE("a gene that does nothing gets a longer scale than one that does") {
+TEST_CASE("fit: a gene without effect gets a longer length scale than a gene with an effect") {
     GaussianProcess process = process_of_three(false);
     const MatrixXd known = random_points(80, 3);
     process.fit(known, (6 * known.row(0).array()).sin());
@@ -154,7 +154,7 @@ TEST_CASE("a gene that does nothing gets a longer scale than one that does") {
     CHECK(scales[6] < std::log(0.01));
 }
 
-TEST_CASE("noise is told from signal: it is large where equal points have different values") {
+TEST_CASE("fit: purely random values give a large noise term") {
     GaussianProcess process = process_of_three(false);
     const MatrixXd known = random_points(80, 3);
     RandomStream random(3, Purpose::test);
@@ -167,7 +167,7 @@ TEST_CASE("noise is told from signal: it is large where equal points have differ
     CHECK(process.log_scales()[6] > std::log(0.3));
 }
 
-TEST_CASE("a process with a quadratic predicts one from as many points as it has coefficients, far beyond them") {
+TEST_CASE("a process with a quadratic term extrapolates a quadratic from as many points as it has coefficients") {
     GaussianProcess process(VectorXd::Ones(2),
                             {.median = {.length = 1.4, .signal = 1, .linear = 0.3, .quadratic = 0.1, .noise = 0.001},
                              .deviation = {.length = 1, .signal = 1, .linear = 2, .quadratic = 2, .noise = 3},
@@ -189,7 +189,7 @@ TEST_CASE("a process with a quadratic predicts one from as many points as it has
     CHECK(process.predict(far).mean[0] == doctest::Approx(value(far.col(0))).epsilon(0.02));
 }
 
-TEST_CASE("points that are known twice, and values that are all alike, are no trouble") {
+TEST_CASE("repeated points and equal values give finite predictions with a positive deviation") {
     for (const bool has_quadratic : {false, true}) {
         GaussianProcess process = process_of_three(has_quadratic);
         MatrixXd points = random_points(40, 9);
@@ -203,7 +203,7 @@ TEST_CASE("points that are known twice, and values that are all alike, are no tr
     }
 }
 
-TEST_CASE("points that lie far apart leave what is known of near ones") {
+TEST_CASE("points that are far away do not change the predictions at near points") {
     GaussianProcess process = process_of_three(true);
     MatrixXd points = MatrixXd::Zero(3, 12);
     points.leftCols(8) = random_points(8, 9);
@@ -218,7 +218,7 @@ TEST_CASE("points that lie far apart leave what is known of near ones") {
     }
 }
 
-TEST_CASE("L-BFGS finds the least point of a narrow valley, and stays in its box") {
+TEST_CASE("L-BFGS finds the minimum of a narrow valley, and respects the bounds of its box") {
     const Objective rosenbrock = [](const VectorXd& x, VectorXd& gradient) {
         const double across = x[1] - x[0] * x[0];
         gradient.resize(2);
@@ -237,7 +237,7 @@ TEST_CASE("L-BFGS finds the least point of a narrow valley, and stays in its box
     CHECK(x[1] == doctest::Approx(0.25).epsilon(1e-3));
 }
 
-TEST_CASE("L-BFGS never ends worse than it began, also where the objective is not finite") {
+TEST_CASE("L-BFGS ends no worse than it started, even if the objective becomes NaN") {
     const Objective wall = [](const VectorXd& x, VectorXd& gradient) {
         gradient = VectorXd::Constant(1, -1);
         return x[0] > 0.5 ? std::numeric_limits<double>::quiet_NaN() : -x[0];

@@ -22,7 +22,7 @@ constexpr int draws = 20000;
 
 }  // namespace
 
-TEST_CASE("a random whole number takes every value of its range, both ends included, equally often") {
+TEST_CASE("a random whole number takes every value of its range equally often, including both bounds") {
     RandomStream random(1, Purpose::test);
     std::vector<int> counts(6);
 
@@ -37,7 +37,7 @@ TEST_CASE("a random whole number takes every value of its range, both ends inclu
     }
 }
 
-TEST_CASE("a random value of a log gene is uniform in its logarithm") {
+TEST_CASE("a random value of a gene with a log scale is uniform in its logarithm") {
     RandomStream random(2, Purpose::test);
     int below_middle = 0;
     int below_quarter = 0;
@@ -52,7 +52,7 @@ TEST_CASE("a random value of a log gene is uniform in its logarithm") {
     CHECK(below_quarter == doctest::Approx(draws / 4.0).epsilon(0.05));
 }
 
-TEST_CASE("a random value of a linear gene is uniform") {
+TEST_CASE("a random value of a gene with a linear scale is uniform") {
     RandomStream random(3, Purpose::test);
     double sum = 0;
     double squares = 0;
@@ -68,7 +68,7 @@ TEST_CASE("a random value of a linear gene is uniform") {
     CHECK(squares / draws - mean * mean == doctest::Approx(16.0 / 12).epsilon(0.03));
 }
 
-TEST_CASE("random genomes lie in their space") {
+TEST_CASE("random genomes are elements of their space") {
     RandomStream random(4, Purpose::test);
 
     const std::int64_t most = std::int64_t{1} << 53U;
@@ -81,7 +81,7 @@ TEST_CASE("random genomes lie in their space") {
     CHECK(to_unit(wide.genes[1], 1) == doctest::Approx(0.5));
 }
 
-TEST_CASE("a space refuses what is outside, not whole, NaN or of another length") {
+TEST_CASE("contains: false for values that are out of range, fractional or NaN, and for a wrong length") {
     const double nan = std::numeric_limits<double>::quiet_NaN();
 
     CHECK(four_kinds.contains({3, 1e-2, -1, 2}));
@@ -97,13 +97,13 @@ TEST_CASE("a space refuses what is outside, not whole, NaN or of another length"
     CHECK_FALSE(four_kinds.contains({0, 1e-3, 0}));
 }
 
-TEST_CASE("genes are found by name") {
+TEST_CASE("index_of finds a gene by its name, and returns -1 for an unknown name") {
     CHECK(four_kinds.index_of("units") == 0);
     CHECK(four_kinds.index_of("activation") == 3);
     CHECK(four_kinds.index_of("momentum") == -1);
 }
 
-TEST_CASE("values read as in a configuration") {
+TEST_CASE("value_text writes values as in a configuration file") {
     CHECK(value_text(units, -2) == "-2");
     CHECK(value_text(rate, 0.00316) == "0.00316");
     CHECK(value_text(share, 1) == "1");
@@ -111,7 +111,7 @@ TEST_CASE("values read as in a configuration") {
     CHECK(genome_text(four_kinds, {3, 0.001, 0.5, 0}) == "units = 3, rate = 0.001, share = 0.5, activation = relu");
 }
 
-TEST_CASE("the text of a random value reads back to the same bits") {
+TEST_CASE("parse_value: the text of a random value gives back the same bits") {
     RandomStream random(5, Purpose::test);
 
     for (int i = 0; i < 1000; ++i) {
@@ -122,7 +122,7 @@ TEST_CASE("the text of a random value reads back to the same bits") {
     }
 }
 
-TEST_CASE("a value that a gene does not accept is refused with the gene's name") {
+TEST_CASE("parse_value: a value that is not allowed throws an error with the gene's name") {
     CHECK_THROWS_WITH_AS((void)parse_value(units, "4"), "gene units: \"4\" is not a whole number in [-2, 3]",
                          ConfigError);
     CHECK_THROWS_WITH_AS((void)parse_value(rate, "nan"), "gene rate: \"nan\" is not a number in [0.0001, 0.01]",
@@ -135,7 +135,7 @@ TEST_CASE("a value that a gene does not accept is refused with the gene's name")
     CHECK_THROWS_AS((void)parse_value(rate, "1e-3x"), ConfigError);
 }
 
-TEST_CASE("reserved columns are there once each, loss and epochs among them") {
+TEST_CASE("reserved_columns: each name occurs once, and id, loss, epochs, outcome and device are reserved") {
     const auto& columns = reserved_columns();
 
     CHECK(std::set<std::string>(columns.begin(), columns.end()).size() == columns.size());

@@ -28,7 +28,7 @@ Individual round_trip(const Individual& individual, bool with_curve) {
     return back;
 }
 
-/// Records of one id in the order in which they must win, the last one strongest.
+/// Returns records of one id. Each record supersedes all records before it.
 std::vector<Individual> ladder() {
     Individual far = evaluated(1, 0.5);
     far.epochs = 5;
@@ -43,7 +43,7 @@ std::vector<Individual> ladder() {
 
 }  // namespace
 
-TEST_CASE("an id keeps restart, worker and sequence apart") {
+TEST_CASE("Id: make() stores restart, worker and sequence in separate bits, and refuses numbers that are too large") {
     const Id id = Id::make(4095, 1048575, 4294967295);
 
     CHECK(id.restart() == 4095);
@@ -54,7 +54,7 @@ TEST_CASE("an id keeps restart, worker and sequence apart") {
     CHECK_THROWS_AS((void)Id::make(0, 1048576, 0), Error);
 }
 
-TEST_CASE("an id's text reads back") {
+TEST_CASE("Id: to_text() and parse_id() are inverse functions, and invalid text is refused") {
     const Id id = Id::make(2, 3, 17);
 
     CHECK(to_text(id) == "2.3.17");
@@ -66,7 +66,7 @@ TEST_CASE("an id's text reads back") {
     }
 }
 
-TEST_CASE("an individual's bytes read back to the same individual") {
+TEST_CASE("write_individual and read_individual keep every field") {
     const Individual individual = complete(9);
 
     const Individual back = round_trip(individual, true);
@@ -103,7 +103,7 @@ TEST_CASE("an individual's bytes read back to the same individual") {
     CHECK(identical(back, individual));
 }
 
-TEST_CASE("without its curve everything else travels") {
+TEST_CASE("write_individual without the curve keeps all other fields") {
     Individual individual = complete(9);
 
     const Individual back = round_trip(individual, false);
@@ -114,7 +114,7 @@ TEST_CASE("without its curve everything else travels") {
     CHECK(identical(back, individual));
 }
 
-TEST_CASE("bytes that end too early or name no outcome are refused") {
+TEST_CASE("read_individual: truncated bytes and an unknown operator throw FileError") {
     Bytes bytes;
     write_individual(complete(1), true, bytes);
     for (std::size_t length = 0; length < bytes.size(); ++length) {
@@ -128,7 +128,7 @@ TEST_CASE("bytes that end too early or name no outcome are refused") {
     CHECK_THROWS_AS((void)read_individual(reader), FileError);
 }
 
-TEST_CASE("what no search wrote is told: its own parent, a repeat of nobody; any place in an operator's state can be") {
+TEST_CASE("problem_of: reports records that no search writes, for example an individual that is its own parent") {
     const Space space{{{"x", RealGene{0, 1}}}};
     Individual one;
     one.id = Id::make(0, 0, 1);
@@ -142,7 +142,7 @@ TEST_CASE("what no search wrote is told: its own parent, a repeat of nobody; any
     }
     one.reused_run = 7;
     CHECK(problem_of(one, space) == "names no individual of the other run whose result it has");
-    one.reused_from = one.id;  // which is another individual's there
+    one.reused_from = one.id;  // the same id in another run is a different individual
     CHECK_FALSE(problem_of(one, space));
     one.reused_run = 0;
     one.reused_from = {};
@@ -161,7 +161,7 @@ TEST_CASE("what no search wrote is told: its own parent, a repeat of nobody; any
     CHECK_FALSE(problem_of(one, space));
 }
 
-TEST_CASE("only an individual that was evaluated or pruned, with a finite loss, ranks by it") {
+TEST_CASE("ranks_by_loss: true only for evaluated or pruned individuals with a finite loss") {
     CHECK(evaluated(1, 0.5).ranks_by_loss());
     CHECK(pruned(1, 2, 0.5).ranks_by_loss());
     CHECK_FALSE(pruned(1, 2, not_a_number).ranks_by_loss());
@@ -173,7 +173,7 @@ TEST_CASE("only an individual that was evaluated or pruned, with a finite loss, 
     }
 }
 
-TEST_CASE("better: higher rung, then smaller loss, then smaller id; what has no comparable loss comes last") {
+TEST_CASE("better: higher rung first, then smaller loss, then smaller id; individuals without a comparable loss last") {
     const std::vector<Individual> in_order{evaluated(4, -1),
                                            evaluated(2, 0.5),
                                            evaluated(3, 0.5),
@@ -197,7 +197,7 @@ TEST_CASE("better: higher rung, then smaller loss, then smaller id; what has no 
     }
 }
 
-TEST_CASE("comparable_loss is in the order of better()") {
+TEST_CASE("comparable_loss has the same order as better()") {
     RandomStream random(1, Purpose::test);
     std::vector<Individual> all;
     for (std::uint32_t number = 1; number <= 200; ++number) {
@@ -216,7 +216,7 @@ TEST_CASE("comparable_loss is in the order of better()") {
     CHECK(std::isinf(comparable_loss(all.back())));
 }
 
-TEST_CASE("supersedes: finished, then further, then with the longer curve, then for longer") {
+TEST_CASE("supersedes: a finished record wins, then more epochs, then the longer curve, then the longer training") {
     const auto records = ladder();
 
     for (std::size_t i = 0; i < records.size(); ++i) {
@@ -226,20 +226,20 @@ TEST_CASE("supersedes: finished, then further, then with the longer curve, then 
     }
 }
 
-TEST_CASE("supersedes: of two otherwise equal records exactly one wins, and the smaller bytes do") {
+TEST_CASE("supersedes: of two otherwise equal records, exactly one wins: the record with the smaller bytes") {
     Individual a = evaluated(1, 0.5);
     Individual b = a;
     b.problem = "x";
     Individual unknown_loss = evaluated(1, not_a_number);
 
     CHECK(supersedes(a, b) != supersedes(b, a));
-    CHECK(supersedes(a, b));  // the text's length comes first, and 0 is smaller than 1
+    CHECK(supersedes(a, b));  // the length of the text is compared first, and 0 is less than 1
     CHECK(supersedes(a, unknown_loss) != supersedes(unknown_loss, a));
     CHECK_FALSE(supersedes(unknown_loss, unknown_loss));
     CHECK(identical(unknown_loss, evaluated(1, not_a_number)));
 }
 
-TEST_CASE("what cannot be recorded of an individual is left out, and its outcome and loss stay") {
+TEST_CASE("make_recordable: removes invalid data, and keeps outcome, loss and genome") {
     const Space space{{{"x", RealGene{0, 1}}}};
     Individual whole = evaluated(1, 0.5);
     whole.genome = {0.25};
@@ -274,7 +274,7 @@ TEST_CASE("what cannot be recorded of an individual is left out, and its outcome
     CHECK(identical(good, whole));
 }
 
-TEST_CASE("an individual of more epochs than a record has room for keeps its ends, and can be written") {
+TEST_CASE("make_recordable: removes epochs if a record has no room for all of them, but keeps the last epoch") {
     const Space space{{{"x", RealGene{0, 1}}}};
     Individual one = evaluated(1, 0.5);
     one.genome = {0.25};

@@ -26,7 +26,7 @@ InitialDesign with(Start start, std::uint32_t points, std::vector<Guess> guesses
 
 }  // namespace
 
-TEST_CASE("a guess is taken as it stands, canonical, and what it leaves open is drawn") {
+TEST_CASE("InitialDesign: a guess is used in canonical form, and its missing values are random") {
     const InitialDesign initial_design = with(Start::random, 0, {{0.25, 1.0, 0.6, {}}, {{}, 0.0, {}, {}}});
     std::map<double, int> momenta;
     std::vector<double> xs;
@@ -46,7 +46,7 @@ TEST_CASE("a guess is taken as it stands, canonical, and what it leaves open is 
     CHECK(distance_from_uniform(xs) < 1);
 }
 
-TEST_CASE("the points of the start come after the guesses, in the genes that are free; a second attempt is random") {
+TEST_CASE("InitialDesign: sobol or latin points follow the guesses; a second attempt at a point is random") {
     for (const Start start : {Start::sobol, Start::latin}) {
         const InitialDesign initial_design = with(start, 16, {{0.25, 1.0, 0.6, {}}});
         std::set<int> shares;
@@ -69,7 +69,7 @@ TEST_CASE("the points of the start come after the guesses, in the genes that are
     }
 }
 
-TEST_CASE("as many points as the propagator breeds from, less the guesses") {
+TEST_CASE("points_of: returns the number of individuals that the propagator needs first, minus the guesses") {
     CHECK(points_of(Start::sobol, 16, 0) == 16);
     CHECK(points_of(Start::latin, 16, 5) == 11);
     CHECK(points_of(Start::latin, 16, 20) == 0);

@@ -1,4 +1,4 @@
-// What no propagator may depend on.
+// Changes of the search that must not change the behavior of a propagator.
 #include "finch/search/propagator.hpp"
 
 #include "simulated_search.hpp"
@@ -8,7 +8,7 @@ using namespace finch::search;
 
 namespace {
 
-/// Genes whose values are exact in binary, wherever they lie.
+/// Returns genes from `low` to `low` + 8 with values that are exact in binary.
 Space lattice(double low) {
     Space space;
     for (const char* name : {"a", "b", "c"}) {
@@ -17,7 +17,7 @@ Space lattice(double low) {
     return space;
 }
 
-/// As sphere() around 2.5, in a lattice that begins at `low`.
+/// Returns a loss like sphere(), with its minimum at `low` + 2.5 in each gene of lattice(`low`).
 Loss bowl(double low, double (*transform)(double)) {
     return [=](const Genome& genome) {
         double sum = 0;
@@ -51,7 +51,7 @@ const std::vector<Named>& all() {
 
 }  // namespace
 
-TEST_CASE("where the genes' ranges lie makes no difference to any propagator") {
+TEST_CASE("a shift of the genes' ranges shifts the bred genomes by the same amount, for every propagator") {
     for (const auto& [name, options] : all()) {
         CAPTURE(name);
         const Found here = search_for(options, lattice(0), bowl(0, same), 250, 3, 1, 5);
@@ -68,9 +68,9 @@ TEST_CASE("where the genes' ranges lie makes no difference to any propagator") {
     }
 }
 
-// Differential evolution weighs what succeeds by how much better it is, as its paper does; the local model knows
-// losses.
-TEST_CASE("an order-preserving transformation of the losses changes nothing but in differential evolution and models") {
+// Differential evolution weighs successes by their gain in loss, as in its paper. The local model uses the loss values.
+// The test therefore skips evolution, screened and auto.
+TEST_CASE("an order-preserving transformation of the losses does not change the genomes of genetic, tpe and others") {
     for (const auto& [name, options] : all()) {
         if (name == "evolution" || name == "screened" || name == "auto") {
             continue;
@@ -88,7 +88,8 @@ TEST_CASE("an order-preserving transformation of the losses changes nothing but 
 
 namespace {
 
-/// Where the first gene is below 4 a training is pruned, with a loss that is a thousandth of what it promises.
+/// Returns the best complete loss of a search. If `prunes` is true, trainings with a first gene below 4 are pruned. A
+/// pruned training reports a thousandth of its true loss.
 double best_complete(const PropagatorOptions& options, bool prunes) {
     const auto propagator = make_propagator(options, lattice(0), 1);
     Population population(ExchangeKind::none, 1);
@@ -126,7 +127,7 @@ double best_complete(const PropagatorOptions& options, bool prunes) {
 
 }  // namespace
 
-TEST_CASE("a pruned training with a small loss leads no propagator away from complete ones") {
+TEST_CASE("a pruned training with a small loss does not lead any propagator away from complete trainings") {
     for (const auto& [name, options] : all()) {
         if (name == "random") {
             continue;

@@ -1,4 +1,4 @@
-// Whole searches in one process: several leaders, each with its own population, and messages between them.
+// Whole searches in one process: several leaders exchange messages, and each leader has its own population.
 #include "finch/search/exchange.hpp"
 #include "finch/search/function.hpp"
 #include "finch/search/propagator.hpp"
@@ -18,10 +18,10 @@ namespace {
 constexpr int workers = 4;
 constexpr int islands = 2;
 
-/// Four leaders on two islands (0, 1 | 2, 3) that search for the minimum of a function.
+/// Four leaders on two islands that search for the minimum of a function. Leaders 0 and 1 are on island 0.
 class SearchOfIslands {
 public:
-    /// `delay`: how likely a message waits for another round.
+    /// `delay`: the probability that a message waits for another round.
     SearchOfIslands(const std::string& function, const ExchangeOptions& exchange, std::uint64_t seed, double delay)
         : function_(find_function(function)),
           exchange_(exchange),
@@ -51,7 +51,7 @@ public:
 private:
     static int island_of(std::uint32_t worker) { return static_cast<int>(worker) / 2; }
 
-    /// What is late comes out of order, and some of it twice.
+    /// Merges the waiting records of `worker`. Late records arrive out of order, and some arrive twice.
     void receive(std::uint32_t worker, double delay) {
         std::vector<Record> late;
         for (const Record& record : mail_[worker]) {
@@ -87,7 +87,7 @@ private:
         }
     }
 
-    /// To the sender itself, to its island, to the island `target` and to the archive.
+    /// Sends a record to its sender, to the sender's island, to the island `target` and to the archive.
     void tell(std::uint32_t from, const Record& record, int target) {
         leaders_[from].merge(record);
         archive_.merge(record);
@@ -121,7 +121,7 @@ double median_loss(const std::string& function) {
 
 }  // namespace
 
-TEST_CASE("once all messages are in, the leaders of an island and the archive know the same active individuals") {
+TEST_CASE("after all messages arrived, the leaders of an island and the archive know the same active individuals") {
     for (const ExchangeKind kind : {ExchangeKind::none, ExchangeKind::migration, ExchangeKind::pollination}) {
         for (const std::uint64_t seed : {1, 2, 3}) {
             SearchOfIslands search("rastrigin", {kind, Topology::all, 0.9, 2}, seed, 0.6);
@@ -141,11 +141,12 @@ TEST_CASE("once all messages are in, the leaders of an island and the archive kn
     }
 }
 
-// The bands reach over Propulate's own best losses with 4 workers, 2 islands, pollination .9, population 8 and 1 024
-// evaluations (three seeds each; github.com/Helmholtz-AI-Energy/propulate, be052c3) and over the quartiles of another
-// implementation of its chain in which, as here, an individual is in a pool once (41 seeds). Propulate copies the same
-// best again and again until it fills the pool, which digs deeper in two dimensions and not so wide in thirty.
-TEST_CASE("the default chain finds what Propulate finds with the same budget") {
+// The bands of expected losses cover Propulate's own best losses with 4 workers, 2 islands, pollination .9, population
+// 8 and 1 024 evaluations (three seeds each; github.com/Helmholtz-AI-Energy/propulate, be052c3). They also cover the
+// quartiles of 41 seeds of another implementation of Propulate's chain. In that implementation and in Finch, a pool
+// holds each individual once. Propulate copies the best individual repeatedly until it fills the pool. This improves
+// the result in two dimensions and worsens it in thirty.
+TEST_CASE("the default chain reaches Propulate's losses with the same budget") {
     struct Band {
         std::string function;
         double best;

@@ -45,7 +45,8 @@ std::map<double, double> evenly(const std::vector<double>& values) {
     return probabilities;
 }
 
-/// Of a whole number in its logarithm: between the neighbours' midpoints.
+/// Returns the probabilities of whole numbers if their logarithm is uniform. The cell of a number ends halfway to its
+/// neighbours.
 std::map<double, double> evenly_in_logarithm(double low, double last, double step) {
     std::map<double, double> probabilities;
     const double all_of_it = std::log((last + step / 2) / (low - step / 2));
@@ -60,7 +61,7 @@ const std::vector<double> values_of_odd{-1, -0.7, -0.4, -0.1, 0.2, 0.5, 0.8};
 
 }  // namespace
 
-TEST_CASE("a real gene with a step has the values low + k·step, written as a person would, each as often") {
+TEST_CASE("a real gene with a step takes the values low + k·step equally often, without rounding errors in text") {
     RandomStream random(1, Purpose::test);
 
     CHECK(misfit(counted([&] { return random_value(tenths, random); }), evenly(values_of_tenths)) < 1);
@@ -70,20 +71,20 @@ TEST_CASE("a real gene with a step has the values low + k·step, written as a pe
     CHECK(value_count(odd) == 7);
 }
 
-TEST_CASE("a whole number with a step takes low + k·step up to high, each as often") {
+TEST_CASE("a whole number with a step takes the values low + k·step up to high equally often") {
     RandomStream random(2, Purpose::test);
 
     CHECK(misfit(counted([&] { return random_value(eights, random); }), evenly({8, 16, 24})) < 1);
 }
 
-TEST_CASE("a whole number with a log scale is uniform in its logarithm, rounded") {
+TEST_CASE("a whole number with a log scale is uniform in its logarithm, then rounded") {
     RandomStream random(3, Purpose::test);
 
     CHECK(misfit(counted([&] { return random_value(channels, random); }), evenly_in_logarithm(1, 64, 1)) < 1);
     CHECK(misfit(counted([&] { return random_value(wide, random); }), evenly_in_logarithm(4, 64, 4)) < 1);
 }
 
-TEST_CASE("uniform numbers become random values of every kind, and real ones are uniform where they are encoded") {
+TEST_CASE("from_unit maps uniform numbers to random values, and to_unit maps random real values to uniform numbers") {
     RandomStream random(4, Purpose::test);
     const auto drawn = [&](const Gene& gene) { return counted([&] { return from_unit(gene, random.uniform()); }); };
 
@@ -100,7 +101,7 @@ TEST_CASE("uniform numbers become random values of every kind, and real ones are
     }
 }
 
-TEST_CASE("what is encoded in [0, 1] comes back, and what lies beyond is the nearest bound") {
+TEST_CASE("from_unit is the inverse of to_unit, and maps numbers outside [0, 1] to the nearest bound") {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     RandomStream random(5, Purpose::test);
     for (const Gene& gene : all_kinds) {
@@ -126,7 +127,7 @@ TEST_CASE("what is encoded in [0, 1] comes back, and what lies beyond is the nea
     CHECK(from_unit(channels, 1) == 64);
 }
 
-TEST_CASE("snap: the nearest value, and the first for what is no number") {
+TEST_CASE("snap: gives the nearest allowed value, and the first value for NaN") {
     CHECK(snap(tenths, 0.26) == 0.3);
     CHECK(snap(tenths, 9) == 0.5);
     CHECK(snap(odd, 0.9) == 0.8);
@@ -141,7 +142,7 @@ TEST_CASE("snap: the nearest value, and the first for what is no number") {
     CHECK(snap(eights, std::numeric_limits<double>::infinity()) == 24);
 }
 
-TEST_CASE("whole numbers in the widest range that there is are values") {
+TEST_CASE("random whole numbers of the widest range are allowed values") {
     const std::int64_t exact = std::int64_t{1} << 53;
     const Gene widest{"widest", IntGene{-exact, exact}};
     RandomStream random(9, Purpose::test);
@@ -152,7 +153,7 @@ TEST_CASE("whole numbers in the widest range that there is are values") {
     CHECK(Space{{widest}}.contains({static_cast<double>(exact - 1)}));
 }
 
-TEST_CASE("a gene with one value is fixed, and always has it") {
+TEST_CASE("is_fixed: a gene with one value is fixed, and every operation keeps its value") {
     RandomStream random(6, Purpose::test);
     for (const Gene& gene : {frozen, frozen_whole, frozen_word}) {
         CHECK(is_fixed(gene));
@@ -165,7 +166,7 @@ TEST_CASE("a gene with one value is fixed, and always has it") {
     }
 }
 
-TEST_CASE("mutation of an ordered choice goes to a neighbour every other time, else anywhere") {
+TEST_CASE("mutate_value: half of the mutations of an ordered choice go to a neighbour, the others to any value") {
     RandomStream random(7, Purpose::test);
 
     CHECK(misfit(counted([&] { return mutate_value(size_word, 1, random); }),
@@ -175,7 +176,7 @@ TEST_CASE("mutation of an ordered choice goes to a neighbour every other time, e
     CHECK(misfit(counted([&] { return mutate_value(word_gene, 1, random); }), evenly({0, 1, 2})) < 1);
 }
 
-TEST_CASE("a move goes by shares of the range, in the logarithm where that is the scale, and by one value at least") {
+TEST_CASE("move_value: moves by a share of the range, on the gene's scale, and by at least one value") {
     CHECK(move_value(real_share, 0, 0.25) == 1);
     CHECK(move_value(real_share, 0, 5) == 3);
     CHECK(move_value(log_rate, 1e-3, 0.25) == doctest::Approx(std::pow(10, -2.5)));
@@ -191,7 +192,7 @@ TEST_CASE("a move goes by shares of the range, in the logarithm where that is th
     CHECK(move_value(word_gene, 1, 0.9) == 1);
 }
 
-TEST_CASE("a value between the steps is no value; one that is rounded in print is") {
+TEST_CASE("parse_value: a value between two steps is refused, but rounding errors of a step are accepted") {
     CHECK(parse_value(tenths, "0.3") == 0.3);
     CHECK(parse_value(tenths, "0.30000000000000004") == 0.3);
     CHECK_THROWS_WITH_AS((void)parse_value(tenths, "0.25"),
@@ -206,7 +207,7 @@ TEST_CASE("a value between the steps is no value; one that is rounded in print i
     }
 }
 
-TEST_CASE("random values of every kind are values, and are written so that they come back") {
+TEST_CASE("random values of every gene kind are allowed, and value_text writes them without loss") {
     RandomStream random(8, Purpose::test);
     for (const Gene& gene : all_kinds) {
         for (int i = 0; i < 300; ++i) {

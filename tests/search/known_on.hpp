@@ -4,7 +4,7 @@
 
 namespace finch::search {
 
-/// What the leaders of `island` get to know.
+/// Returns the part of the population `all` that the leaders of `island` must know at the start of a run.
 inline Population known_on(const Population& all, int island) {
     Bytes bytes;
     const auto needed = needed_by_islands(all);

@@ -1,5 +1,5 @@
-// Searches with many islands, in which every leader knows all twice: with every membership, and with those alone that
-// it can still use.
+// Searches with many islands. Every leader keeps two populations: one with all memberships, and one with only the
+// memberships that the leader can still use.
 #include "finch/search/exchange.hpp"
 #include "finch/search/function.hpp"
 #include "finch/search/propagator.hpp"
@@ -32,7 +32,7 @@ struct Leader {
     }
 };
 
-/// Leader 0 hears everything, as the archivist does.
+/// A search by several leaders. Leader 0 receives all records, as the archivist does.
 class Search {
 public:
     Search(const ExchangeOptions& exchange, int islands, std::uint64_t seed, double delay)
@@ -55,7 +55,7 @@ public:
         }
     }
 
-    /// Everybody begins anew with what leader 0 knows, on `islands` islands.
+    /// Restarts all leaders with the population of leader 0, on `islands` islands.
     void resume(int islands) {
         ++restart_;
         const Population whole = relaid(leaders_[0].whole, islands);
@@ -100,7 +100,7 @@ private:
         return to;
     }
 
-    /// What is late comes out of order, and some of it twice.
+    /// Merges the waiting records of `worker`. Late records arrive out of order, and some arrive twice.
     void receive(std::uint32_t worker, double delay) {
         std::vector<Record> late;
         for (const Record& record : leaders_[worker].mail) {
@@ -117,7 +117,7 @@ private:
 
     void live(std::uint32_t worker, std::uint32_t generation) {
         Leader& me = leaders_[worker];
-        me.bounded.limit_memberships(me.use);  // drops all that it can, sooner than a search does
+        me.bounded.limit_memberships(me.use);  // drops all unused memberships, more often than a search does
         const int island = island_of(worker);
         Individual individual;
         individual.id = Id::make(restart_, worker, generation);
@@ -164,7 +164,7 @@ private:
         return all;
     }
 
-    /// To the sender itself, to its island, to the island `target` and to leader 0.
+    /// Sends a record to its sender, to the sender's island, to the island `target` and to leader 0.
     void tell(std::uint32_t from, const Record& record, int target) {
         leaders_[from].merge(record);
         for (std::uint32_t worker = 0; worker < leaders_.size(); ++worker) {
@@ -188,7 +188,7 @@ private:
 
 }  // namespace
 
-TEST_CASE("breeding and exchange are the same whether memberships that are of no use are kept or not") {
+TEST_CASE("limit_memberships: breeding and exchange stay the same if unused memberships are dropped") {
     for (const ExchangeKind kind : {ExchangeKind::none, ExchangeKind::migration, ExchangeKind::pollination}) {
         for (const Topology topology : {Topology::all, Topology::ring}) {
             for (const std::int64_t migrants : {1, 3}) {
@@ -212,7 +212,7 @@ TEST_CASE("breeding and exchange are the same whether memberships that are of no
     }
 }
 
-TEST_CASE("where any individual may be sent, a leader with bounded memberships sends the same as one with all") {
+TEST_CASE("limit_memberships: `random` and `tournament` select the same emigrants with limited memberships") {
     for (const Emigrants emigrants : {Emigrants::random, Emigrants::tournament}) {
         for (std::uint64_t seed = 1; seed <= 4; ++seed) {
             Search search({ExchangeKind::pollination, Topology::all, 0.9, 2, emigrants}, 6, seed, 0.5);
@@ -225,7 +225,7 @@ TEST_CASE("where any individual may be sent, a leader with bounded memberships s
     }
 }
 
-TEST_CASE("what is kept grows with the islands, not with their square, and not with the exchanges") {
+TEST_CASE("limit_memberships: the number of memberships grows linearly with the islands, and not with the exchanges") {
     for (const Topology topology : {Topology::all, Topology::ring}) {
         for (const std::size_t islands : {6U, 24U}) {
             std::size_t most_kept = 0;

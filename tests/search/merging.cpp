@@ -24,7 +24,7 @@ struct Register {
     Id id;
     Home home;
 };
-/// Whatever can be merged.
+/// Anything that a population can merge.
 using Arrival = std::variant<Individual, Register, Membership, Record>;
 
 bool merge(Population& population, const Arrival& arrival) {
@@ -48,7 +48,7 @@ Population merged(ExchangeKind kind, int islands, const std::vector<Arrival>& ar
     return population;
 }
 
-/// Merges all that `from` knows.
+/// Merges all data of `from` into `to`.
 void merge_all(Population& to, const Population& from) {
     for (const auto& [id, home] : from.homes()) {
         to.merge(id, home);
@@ -61,8 +61,8 @@ void merge_all(Population& to, const Population& from) {
     }
 }
 
-/// Everything that can happen to `ids` individuals on five islands: starts, contradicting outcomes, moves, copies, with
-/// registers and memberships of individuals that never arrive.
+/// Returns `count` random records about `ids` individuals on five islands: starts, contradicting outcomes, moves and
+/// copies. Some registers and memberships belong to individuals that never arrive.
 std::vector<Arrival> random_arrivals(RandomStream& random, std::uint32_t ids, int count) {
     std::vector<Arrival> arrivals;
     for (int i = 0; i < count; ++i) {
@@ -98,7 +98,7 @@ std::vector<Arrival> random_arrivals(RandomStream& random, std::uint32_t ids, in
     return arrivals;
 }
 
-/// The active set by its definition, from what the population holds and not from its indexes.
+/// Returns the active set by its definition, computed from the population's data and not from its indexes.
 std::vector<Id> active_by_definition(const Population& population, int island) {
     const int islands = population.islands();
     std::vector<const Individual*> members;
@@ -154,7 +154,8 @@ void check_against_definition(const Population& population) {
 TEST_CASE("merge: order and repetition do not matter, for every kind and number of islands") {
     RandomStream random(1, Purpose::test);
 
-    // FINCH_TEST_INTERLEAVINGS: as many of them, each for twelve kinds of population; 240 otherwise.
+    // FINCH_TEST_INTERLEAVINGS sets the number of interleavings, default 240. Each round tests twelve kinds of
+    // population.
     const char* const wanted = std::getenv("FINCH_TEST_INTERLEAVINGS");
     const int rounds = wanted == nullptr ? 20 : std::max(1, std::atoi(wanted) / 12);
     for (int round = 0; round < rounds; ++round) {
@@ -181,7 +182,7 @@ TEST_CASE("merge: order and repetition do not matter, for every kind and number 
     }
 }
 
-TEST_CASE("merge: every pair commutes") {
+TEST_CASE("merge: two records give the same result in both orders, and a repeated record changes nothing") {
     RandomStream random(2, Purpose::test);
     const auto arrivals = random_arrivals(random, 2, 40);
 
@@ -195,7 +196,7 @@ TEST_CASE("merge: every pair commutes") {
     }
 }
 
-TEST_CASE("merge: populations can be merged into each other in any grouping") {
+TEST_CASE("merge: populations can be merged into each other in any grouping and order") {
     RandomStream random(3, Purpose::test);
 
     for (const ExchangeKind kind : kinds) {
@@ -219,7 +220,7 @@ TEST_CASE("merge: populations can be merged into each other in any grouping") {
     }
 }
 
-TEST_CASE("populations that differ in anything are not equal") {
+TEST_CASE("operator==: populations with any difference in data, kind or islands are not equal") {
     const std::vector<Arrival> arrivals{evaluated(1, 0.5), Register{bred(1).id, {1, 0, 1}}, Membership{bred(1).id, 1}};
     const Population population = merged(ExchangeKind::migration, 2, arrivals);
 

@@ -1,4 +1,4 @@
-// Simplices that move several vertices at once, in any order of the results.
+// The Nelder-Mead propagator: simplices move several vertices at the same time, and results arrive in any order.
 #include "search/propagators/nelder_mead.hpp"
 
 #include "finch/base/error.hpp"
@@ -15,8 +15,8 @@ using namespace finch::search;
 
 namespace {
 
-/// Nelder and Mead's loop, one step after the other, on the genes' own scale, from the same first simplices:
-/// evaluations to `target`.
+/// Runs Nelder and Mead's sequential loop on the genes' own scale, from the first simplex of the propagator. Returns
+/// the number of evaluations to reach `target`.
 double reference(const Loss& loss, std::size_t genes, double target, std::uint64_t seed) {
     struct Vertex {
         Genome x;
@@ -98,7 +98,7 @@ std::size_t simplices_of(const Found& found) {
 
 }  // namespace
 
-TEST_CASE("nelder_mead with one worker is Nelder and Mead's simplex, evaluation by evaluation") {
+TEST_CASE("nelder_mead with one worker needs exactly as many evaluations as Nelder and Mead's loop") {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
         CAPTURE(seed);
         const Found found = search_for(NelderMeadOptions{}, reals(2), sphere, 400, 1, seed);
@@ -112,7 +112,7 @@ TEST_CASE("nelder_mead with one worker is Nelder and Mead's simplex, evaluation 
     CHECK(std::abs(median / expected - 1) < 0.1);
 }
 
-TEST_CASE("nelder_mead finds the end of rosenbrock's valley, alone and with 8 in flight") {
+TEST_CASE("nelder_mead finds the minimum of rosenbrock's valley, with 1 and with 8 individuals in flight") {
     for (const std::int32_t in_flight : {1, 8}) {
         CAPTURE(in_flight);
         const double median = median_over_seeds(5, [&](std::uint64_t seed) {
@@ -122,7 +122,7 @@ TEST_CASE("nelder_mead finds the end of rosenbrock's valley, alone and with 8 in
     }
 }
 
-TEST_CASE("nelder_mead: with several vertices at once a simplex takes fewer rounds, and no worker is without work") {
+TEST_CASE("nelder_mead: moving several vertices at the same time saves rounds, and many workers use more simplices") {
     const auto rounds = [](std::int64_t parallel, std::int32_t workers) {
         return median_over_seeds(7, [&](std::uint64_t seed) {
             const Found found =
@@ -141,7 +141,7 @@ TEST_CASE("nelder_mead: with several vertices at once a simplex takes fewer roun
     CHECK(distinct.size() > 2900);
 }
 
-TEST_CASE("nelder_mead sees the order of losses alone") {
+TEST_CASE("nelder_mead depends on the order of the losses only") {
     const auto bred = [](const std::function<double(double)>& transform) {
         std::vector<Genome> genomes;
         for (const Individual& individual :
@@ -157,7 +157,7 @@ TEST_CASE("nelder_mead sees the order of losses alone") {
     CHECK(bred([](double loss) { return loss * loss * loss; }) == plain);
 }
 
-TEST_CASE("nelder_mead: a simplex that has ended begins again at its best, and then elsewhere") {
+TEST_CASE("nelder_mead: a simplex that has converged restarts at its best point, later at other points") {
     const auto loss = [](const Genome& x) {
         return std::min(sphere(x) + 3, std::pow(x[0] + 3, 2) + std::pow(x[1] + 3, 2));
     };
@@ -168,7 +168,7 @@ TEST_CASE("nelder_mead: a simplex that has ended begins again at its best, and t
     CHECK(found_both == 10);
 }
 
-TEST_CASE("nelder_mead: whole numbers, steps, ordered choices; a choice without an order is refused") {
+TEST_CASE("nelder_mead works with whole numbers, steps and ordered choices, and refuses unordered choices") {
     Space space{{{"a", RealGene{1e-5, 1, Scale::log}},
                  {"k", IntGene{1, 64}},
                  {"step", RealGene{0, 1, Scale::linear, 0.05}},
@@ -187,7 +187,7 @@ TEST_CASE("nelder_mead: whole numbers, steps, ordered choices; a choice without 
                          doctest::Contains("kind is a choice without an order"), ConfigError);
 }
 
-TEST_CASE("nelder_mead begins at a guess, and goes on where all fail") {
+TEST_CASE("nelder_mead starts its simplex at a guess, and continues if all evaluations fail") {
     NelderMeadState state({.space = reals(3), .seed = 1});
     Individual guess;
     guess.id = Id::make(0, 0, 1);

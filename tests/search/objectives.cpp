@@ -29,7 +29,7 @@ Individual with_costs(std::uint32_t number, double loss, std::int64_t parameters
     return individual;
 }
 
-/// Coarse values, so that ties and equal points are common.
+/// Returns individuals with coarse values. Ties and equal points are therefore common.
 std::vector<Individual> random_individuals(std::uint64_t seed, std::uint32_t count, int islands = 1) {
     RandomStream random(seed, Purpose::test);
     std::vector<Individual> all;
@@ -70,7 +70,7 @@ bool dominates(const Individual& a, const Individual& b, const std::vector<Cost>
     return smaller;
 }
 
-/// Peels one front after the other, each individual compared with each.
+/// Computes the ranks by removing one front after the other. Compares every individual with all others.
 std::map<Id, int> naive_ranks(const std::vector<Individual>& all, const std::vector<Cost>& costs) {
     std::map<Id, int> ranks;
     for (int rank = 0; ranks.size() < all.size(); ++rank) {
@@ -90,7 +90,7 @@ std::map<Id, int> naive_ranks(const std::vector<Individual>& all, const std::vec
     return ranks;
 }
 
-/// Deb et al. 2002, III.B, for one individual: neighbours of equal value stand in the order of ids.
+/// The crowding distance of one individual (Deb et al. 2002, III.B). Individuals with equal values are ordered by id.
 double naive_crowding(const Individual& one, const std::vector<Individual>& front, const std::vector<Cost>& costs) {
     double distance = 0;
     for (std::size_t i = 0; i <= costs.size(); ++i) {
@@ -110,7 +110,7 @@ double naive_crowding(const Individual& one, const std::vector<Individual>& fron
 
 }  // namespace
 
-TEST_CASE("rank and crowding distance are those of the definition, for two and three objectives") {
+TEST_CASE("ranked_by_objectives: rank and crowding distance match their definition for two and three objectives") {
     for (const std::vector<Cost>& costs : {one_cost, two_costs}) {
         for (std::uint64_t seed = 0; seed < 60; ++seed) {
             const auto all = random_individuals(seed, 1 + static_cast<std::uint32_t>(seed) * 2);
@@ -149,7 +149,7 @@ TEST_CASE("rank and crowding distance are those of the definition, for two and t
     }
 }
 
-TEST_CASE("a front: by rank, its ends first, then whoever stands alone; of equal ones the better, the smaller id") {
+TEST_CASE("ranked_by_objectives: by rank, then the ends of a front, then crowding distance, then loss, then id") {
     const std::vector<Individual> all{with_costs(1, 0, 10), with_costs(2, 1, 9),  with_costs(3, 2, 2),
                                       with_costs(4, 10, 0), with_costs(5, 10, 1), with_costs(6, 20, 20),
                                       with_costs(7, 20, 20)};
@@ -158,11 +158,11 @@ TEST_CASE("a front: by rank, its ends first, then whoever stands alone; of equal
         order.push_back(one->id.sequence());
     }
 
-    // 1 and 4 are the ends; 3 has (10 - 1) / 10 + 9 / 10, 2 has 2 / 10 + 8 / 10.
+    // 1 and 4 are the ends. The distance of 3 is (10 - 1) / 10 + 9 / 10, the distance of 2 is 2 / 10 + 8 / 10.
     CHECK(order == std::vector<std::uint32_t>{1, 4, 3, 2, 5, 6, 7});
 }
 
-TEST_CASE("parameters and seconds are costs, each by its word") {
+TEST_CASE("cost_of: `parameters` and `seconds` each give the matching cost of an individual") {
     const Individual one = with_costs(1, 0.5, 1234, 5.5);
 
     CHECK(cost_of(Cost::parameters, one) == 1234);
@@ -171,7 +171,7 @@ TEST_CASE("parameters and seconds are costs, each by its word") {
     CHECK(word(Cost::seconds) == "seconds");
 }
 
-TEST_CASE("with costs the active ones are the best by rank among all members, whatever came when and how often") {
+TEST_CASE("with costs, the active individuals are the best members by rank, for any order and repetition of records") {
     for (const auto kind : {ExchangeKind::none, ExchangeKind::migration, ExchangeKind::pollination}) {
         const auto all = random_individuals(7, 60, 3);
         std::vector<Record> records;
@@ -225,7 +225,7 @@ TEST_CASE("with costs the active ones are the best by rank among all members, wh
     }
 }
 
-TEST_CASE("the best of all is that of the loss, whatever it costs") {
+TEST_CASE("with costs, the best individual of all is still the one with the smallest loss") {
     Population population(ExchangeKind::none, 1, one_cost);
     population.merge(with_costs(1, 0.5, 1));
     population.merge(with_costs(2, 0.25, 1000));
@@ -233,11 +233,11 @@ TEST_CASE("the best of all is that of the loss, whatever it costs") {
     CHECK(population.best()->id.sequence() == 2);
 }
 
-TEST_CASE("genetic breeds along the front: parents are of the best by rank and crowding") {
+TEST_CASE("genetic with costs: the parents are the best individuals by rank and crowding distance") {
     Population population(ExchangeKind::none, 1, one_cost);
     std::vector<Individual> all;
     for (std::uint32_t number = 1; number <= 200; ++number) {
-        // The first 8 are the front, of which half have large losses.
+        // The first 8 individuals are the front. Half of them have large losses.
         const bool is_front = number <= 8;
         all.push_back(with_costs(number, is_front ? number : 0.9 + number, is_front ? 9 - number : 1000 + number));
         population.merge(all.back());

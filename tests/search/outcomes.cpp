@@ -21,7 +21,7 @@ std::string traceback(const std::string& folder) {
 
 }  // namespace
 
-TEST_CASE("equal problems are counted together, whatever the numbers and folders, the most frequent first") {
+TEST_CASE("Outcomes: problems that differ in numbers and folders count as equal, and the most frequent comes first") {
     Outcomes outcomes;
     outcomes.add(ended(1, Outcome::failed, "exit code 3"));
     outcomes.add(ended(2, Outcome::failed, traceback("/tmp/tmpk3j_x8/0.0.2")));
@@ -37,7 +37,7 @@ TEST_CASE("equal problems are counted together, whatever the numbers and folders
         "'/tmp/tmpk3j_x8/0.0.2/data/tex.h5'; 1 × exit code 3; 1 × out of memory: it needs 12 MiB, and 3 MiB are left");
 }
 
-TEST_CASE("a signal or a missing loss is the problem, whatever the program wrote before; remarks are not") {
+TEST_CASE("Outcomes: a signal or a missing loss is reported instead of the program's earlier output") {
     const std::string signal = "ended by signal 9 (Killed, as the kernel does where memory runs out)";
     const std::string mute = "it ended without a loss: no line of standard output begins with 'finch loss='";
     const std::string left = "it ended while 2 of its processes still ran (a \"&\" without \"wait\"?)";
@@ -57,7 +57,7 @@ TEST_CASE("a signal or a missing loss is the problem, whatever the program wrote
     CHECK(told(panic + "bad gene\nnote: run with `RUST_BACKTRACE=1`") == ": 1 × bad gene");
 }
 
-TEST_CASE("the failed have their problems first, others under what they belong to") {
+TEST_CASE("Outcomes: problems of failed individuals come first, other problems name their outcome") {
     Outcomes outcomes;
     for (std::uint32_t number = 1; number <= 4; ++number) {
         outcomes.add(ended(number, Outcome::pruned, "its last loss was nan, and it was pruned"));
@@ -73,7 +73,7 @@ TEST_CASE("the failed have their problems first, others under what they belong t
           "of the pruned 4 × its last loss was nan, and it was pruned");
 }
 
-TEST_CASE("other exit codes, signals and words are other problems; of many the most frequent are told") {
+TEST_CASE("Outcomes: different exit codes, signals or words are different problems, and only three are listed") {
     CHECK(without_numbers("exit code 3") != without_numbers("exit code 4"));
     CHECK(without_numbers("ended by signal 9 (Killed)") != without_numbers("ended by signal 11 (Killed)"));
     CHECK(without_numbers("no /a/b in 12 s") == without_numbers("no /c/b in 1.5e-3 s"));
@@ -87,8 +87,7 @@ TEST_CASE("other exit codes, signals and words are other problems; of many the m
           "0 evaluated, 5 failed: 1 × problem a; 1 × problem b; 1 × problem c; and 2 other problems");
 }
 
-TEST_CASE(
-    "what has not ended, and what another individual did, is not counted; long problems are cut between letters") {
+TEST_CASE("Outcomes: ignores unfinished and reused individuals, and cuts long problems between characters") {
     Outcomes outcomes;
     outcomes.add(samples::bred(1));
     Individual reused = ended(2, Outcome::failed, "of the other");
@@ -104,7 +103,7 @@ TEST_CASE(
     CHECK(outcomes.problems() == ": 1 × x" + umlauts.substr(0, 198) + "…");
 }
 
-TEST_CASE("a result is a training that came to its end with a loss") {
+TEST_CASE("has_result: true only if a training ended with a loss and was not pruned") {
     Population population(ExchangeKind::none, 1);
     population.merge(ended(1, Outcome::failed));
     population.merge(ended(2, Outcome::diverged));

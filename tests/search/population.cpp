@@ -19,7 +19,7 @@ constexpr std::array kinds{ExchangeKind::none, ExchangeKind::migration, Exchange
 
 }  // namespace
 
-TEST_CASE("a copy of a population has its own individuals") {
+TEST_CASE("Population: a copy has its own individuals, independent of the original") {
     for (const ExchangeKind kind : kinds) {
         auto original = std::make_unique<Population>(kind, 2);
         original->merge(Record{Copy{evaluated(1, 0.5), 1}});
@@ -38,7 +38,7 @@ TEST_CASE("a copy of a population has its own individuals") {
     }
 }
 
-TEST_CASE("a started individual is unfinished until its result comes, and not again after") {
+TEST_CASE("Population: a started individual is unfinished until its result arrives; a late start changes nothing") {
     Population population(ExchangeKind::none, 1);
 
     CHECK(population.merge(Record{Started{bred(1)}}));
@@ -54,7 +54,7 @@ TEST_CASE("a started individual is unfinished until its result comes, and not ag
     CHECK(population.best()->loss == 0.5);
 }
 
-TEST_CASE("what failed counts as finished but is never active") {
+TEST_CASE("Population: a failed individual counts as finished, but it is never active") {
     Population population(ExchangeKind::pollination, 2);
     population.merge(ended(1, Outcome::failed, -1));
     population.merge(evaluated(2, Individual::not_measured));
@@ -66,7 +66,7 @@ TEST_CASE("what failed counts as finished but is never active") {
     CHECK(population.best() == nullptr);
 }
 
-TEST_CASE("what was pruned is active behind all complete trainings") {
+TEST_CASE("Population: pruned individuals are active, ranked after all complete trainings") {
     Population population(ExchangeKind::none, 1);
     population.merge(pruned(1, 1, 0.1));
     CHECK(population.best()->id == bred(1).id);
@@ -79,7 +79,7 @@ TEST_CASE("what was pruned is active behind all complete trainings") {
     CHECK(ids(population.best(0, 3)) == std::vector{bred(2).id, bred(3).id, bred(1).id});
 }
 
-TEST_CASE("epochs are counted once, whatever comes late, twice or from an earlier record") {
+TEST_CASE("Population: epochs() counts each epoch once, despite late, repeated and earlier records") {
     const auto after = [](Individual individual, std::int32_t epochs) {
         individual.epochs = epochs;
         return individual;
@@ -101,7 +101,7 @@ TEST_CASE("epochs are counted once, whatever comes late, twice or from an earlie
     CHECK(Population(population).epochs() == 6);
 }
 
-TEST_CASE("migration: an individual is active where its register says, even if the register came first") {
+TEST_CASE("migration: an individual is active on the island in its register, even if the register arrived first") {
     Population population(ExchangeKind::migration, 3);
 
     CHECK(population.merge(bred(1).id, Home{1, 0, 2}));
@@ -116,7 +116,7 @@ TEST_CASE("migration: an individual is active where its register says, even if t
     CHECK(ids(population.best(1, 1)) == std::vector{bred(1).id});
 }
 
-TEST_CASE("migration: who never moved lives where it was born, under version 0") {
+TEST_CASE("migration: an individual that never moved is on its island of birth, with version 0") {
     Population population(ExchangeKind::migration, 2);
     population.merge(evaluated(1, 0.5, 3));
 
@@ -125,7 +125,7 @@ TEST_CASE("migration: who never moved lives where it was born, under version 0")
     CHECK(population.active(1) == 1);
 }
 
-TEST_CASE("pollination: a copy displaces the worst") {
+TEST_CASE("pollination: a copy displaces the worst individual") {
     Population population(ExchangeKind::pollination, 2);
     population.merge(evaluated(1, 0.9));
     population.merge(evaluated(2, 0.8));
@@ -138,7 +138,7 @@ TEST_CASE("pollination: a copy displaces the worst") {
     CHECK(ids(population.best(1, 10)) == std::vector{bred(3).id});
 }
 
-TEST_CASE("pollination: copies give an island without births no capacity") {
+TEST_CASE("pollination: copies do not increase the capacity of an island") {
     Population population(ExchangeKind::pollination, 2);
     population.merge(Record{Copy{evaluated(1, 0.5), 1}});
 
@@ -148,7 +148,7 @@ TEST_CASE("pollination: copies give an island without births no capacity") {
     CHECK(ids(population.best(1, 3)) == std::vector{bred(1).id});
 }
 
-TEST_CASE("pollination: membership is by birth or by copy") {
+TEST_CASE("pollination: an individual is a member of its island of birth and of islands with a copy") {
     Population population(ExchangeKind::pollination, 3);
     population.merge(evaluated(1, 0.5, 1));
     population.merge_membership(bred(1).id, 5);
@@ -159,7 +159,7 @@ TEST_CASE("pollination: membership is by birth or by copy") {
     CHECK_FALSE(population.is_member(bred(2).id, 1));
 }
 
-TEST_CASE("none: an individual is active on its island of birth alone, whatever was recorded") {
+TEST_CASE("no exchange: an individual is active only on its island of birth, despite recorded copies and moves") {
     Population population(ExchangeKind::none, 2);
     population.merge(Record{Copy{evaluated(1, 0.5), 1}});
     population.merge(bred(1).id, Home{3, 0, 1});
@@ -168,7 +168,7 @@ TEST_CASE("none: an individual is active on its island of birth alone, whatever 
     CHECK(population.active(1) == 0);
 }
 
-TEST_CASE("members of an island that no longer exists join island old mod new") {
+TEST_CASE("after a restart with fewer islands, members of island i join island i modulo the new number") {
     Population population(ExchangeKind::migration, 2);
     population.merge(evaluated(1, 0.5, 4));
     population.merge(evaluated(2, 0.4, 3));
@@ -179,7 +179,7 @@ TEST_CASE("members of an island that no longer exists join island old mod new") 
     CHECK(population.home(bred(3).id) == Home{1, 0, 1});
 }
 
-TEST_CASE("a better-known outcome replaces the old one everywhere") {
+TEST_CASE("Population: a result with more epochs replaces the old result in all rankings") {
     Individual further = evaluated(1, 0.9);
     further.epochs = 5;
     for (const ExchangeKind kind : kinds) {
@@ -195,8 +195,9 @@ TEST_CASE("a better-known outcome replaces the old one everywhere") {
     }
 }
 
-TEST_CASE("merging and asking for the best cost hardly more among 20 000 individuals than among 1 000") {
-    // Processor time, the least of several: what else runs on the machine does not count.
+TEST_CASE("Population: merge() and best() are nearly as fast with 20 000 individuals as with 1 000") {
+    // Measures processor time and takes the minimum of several runs. Other processes on the machine therefore do not
+    // count.
     const auto work_each = [](std::uint32_t known) {
         Population population(ExchangeKind::pollination, 2);
         RandomStream random(known, Purpose::test);
@@ -208,7 +209,7 @@ TEST_CASE("merging and asking for the best cost hardly more among 20 000 individ
         while (number < known) {
             add();
         }
-        static_cast<void>(population.best());  // those of the beginning are sorted now
+        static_cast<void>(population.best());  // sorts all individuals that are known so far
         constexpr int times = 1000;
         double sum = 0;
         const std::clock_t begin = std::clock();
@@ -227,5 +228,5 @@ TEST_CASE("merging and asking for the best cost hardly more among 20 000 individ
     }
 
     MESSAGE("1 000: ", few * 1e6, " µs, 20 000: ", many * 1e6, " µs");
-    CHECK(many < 10 * few);  // a scan would cost 20 times as much; caches, twice or three times
+    CHECK(many < 10 * few);  // a linear scan would take 20 times as long; cache misses cost a factor of two or three
 }

@@ -32,7 +32,7 @@ std::vector<Offspring> breed(const PropagatorOptions& options, const Space& spac
     return offspring;
 }
 
-/// The share of `offspring` for which `claim` is true.
+/// Returns the fraction of `offspring` for which `claim` is true.
 template <class Claim>
 double share(const std::vector<Offspring>& offspring, const Claim& claim) {
     return static_cast<double>(std::count_if(offspring.begin(), offspring.end(), claim)) /
@@ -51,7 +51,7 @@ Space one_real(double low, double high, Scale scale = Scale::linear) {
     return {{{"x", RealGene{low, high, scale}}}};
 }
 
-/// Mean and standard deviation of f(first gene).
+/// Returns the mean and the standard deviation of f(first gene).
 template <class Function>
 std::pair<double, double> moments(const std::vector<Offspring>& offspring, const Function& f) {
     double sum = 0;
@@ -66,7 +66,7 @@ std::pair<double, double> moments(const std::vector<Offspring>& offspring, const
 
 }  // namespace
 
-TEST_CASE("random until `population` individuals are active") {
+TEST_CASE("genetic: breeds random genomes until `population` individuals are active") {
     const Space space = integers(4, 1000);
     const Genome genome{1, 2, 3, 4};
     GeneticOptions options = crossover_only;
@@ -83,7 +83,7 @@ TEST_CASE("random until `population` individuals are active") {
     }
 }
 
-TEST_CASE("an individual that failed does not count towards the population") {
+TEST_CASE("genetic: a failed individual does not count towards `population`") {
     Population population = of_genomes({{1}});
     population.merge(ended(9, Outcome::failed, 0));
 
@@ -92,7 +92,7 @@ TEST_CASE("an individual that failed does not count towards the population") {
     CHECK(share(offspring, [](const Offspring& one) { return one.bred_by == Operator::random; }) == 1);
 }
 
-TEST_CASE("each gene comes from the first parent with probability `crossover`, independently") {
+TEST_CASE("genetic: each gene comes from the first parent with probability `crossover`, independently") {
     const auto offspring = breed(crossover_only, integers(2, 1), of_genomes({{0, 0}, {1, 1}}));
     const Id zeros = bred(1).id;
     const auto is_from_first = [zeros](const Offspring& one, std::size_t gene) {
@@ -109,7 +109,7 @@ TEST_CASE("each gene comes from the first parent with probability `crossover`, i
           doctest::Approx(0.5).epsilon(0.05));
 }
 
-TEST_CASE("the parents are two different ones, uniformly among the best `population`") {
+TEST_CASE("genetic: the two parents differ, and each pair of the best `population` is equally likely") {
     GeneticOptions options = crossover_only;
     options.population = 4;
     const std::vector<Genome> genomes(6, Genome{0});
@@ -128,7 +128,7 @@ TEST_CASE("the parents are two different ones, uniformly among the best `populat
     }
 }
 
-TEST_CASE("with probability `mutation` exactly one gene is drawn anew, each as often") {
+TEST_CASE("genetic: with probability `mutation`, exactly one gene is drawn again, each equally often") {
     GeneticOptions options = crossover_only;
     options.mutation = 0.4;
     const Genome parent{1, 2, 3};
@@ -152,7 +152,7 @@ TEST_CASE("with probability `mutation` exactly one gene is drawn anew, each as o
     }
 }
 
-TEST_CASE("with probability `random` the whole genome is random") {
+TEST_CASE("genetic: with probability `random`, the whole genome is random") {
     GeneticOptions options = crossover_only;
     options.random = 0.1;
     const Genome parent{1, 2, 3};
@@ -167,7 +167,7 @@ TEST_CASE("with probability `random` the whole genome is random") {
     }
 }
 
-TEST_CASE("mutation reaches every option of a choice from every option") {
+TEST_CASE("genetic: a mutation of a choice reaches every option from every option") {
     GeneticOptions options = crossover_only;
     options.mutation = 1;
     const Space space{{{"n", IntGene{0, 1}}, {"word", ChoiceGene{{"a", "b", "c", "d"}}}}};
@@ -182,7 +182,7 @@ TEST_CASE("mutation reaches every option of a choice from every option") {
     }
 }
 
-TEST_CASE("mutation of a whole number gives whole numbers and both bounds") {
+TEST_CASE("genetic: a mutation of a whole number gives all whole numbers of the range, including both bounds") {
     GeneticOptions options = crossover_only;
     options.mutation = 1;
     const Space space{{{"n", IntGene{2, 10}}}};
@@ -195,7 +195,7 @@ TEST_CASE("mutation of a whole number gives whole numbers and both bounds") {
     CHECK(seen == std::set<double>{2, 3, 4, 5, 6, 7, 8, 9, 10});
 }
 
-TEST_CASE("one real gene is moved by a normal of deviation sigma times its range") {
+TEST_CASE("genetic: a real gene moves by a normal with a standard deviation of sigma times its range") {
     GeneticOptions options = crossover_only;
     options.sigma = 0.05;
 
@@ -206,7 +206,7 @@ TEST_CASE("one real gene is moved by a normal of deviation sigma times its range
     CHECK(deviation == doctest::Approx(2).epsilon(0.03));
 }
 
-TEST_CASE("of several real genes one is moved each time, each as often, and no other kind") {
+TEST_CASE("genetic: of several real genes, one moves in each breeding, each equally often, and no other gene moves") {
     GeneticOptions options = crossover_only;
     options.sigma = 0.05;
     const Space space{
@@ -219,7 +219,7 @@ TEST_CASE("of several real genes one is moved each time, each as often, and no o
     CHECK(share(offspring, [](const auto& one) { return one.genome[1] != 0.5; }) == doctest::Approx(0.5).epsilon(0.05));
 }
 
-TEST_CASE("a log gene moves in its logarithm") {
+TEST_CASE("genetic: a gene with a log scale moves in its logarithm") {
     GeneticOptions options = crossover_only;
     options.sigma = 0.05;
 
@@ -230,7 +230,7 @@ TEST_CASE("a log gene moves in its logarithm") {
     CHECK(deviation == doctest::Approx(0.1).epsilon(0.03));
 }
 
-TEST_CASE("clamping at a bound does not collapse: half stay at it, half move inwards by the same normal") {
+TEST_CASE("genetic: from a bound, half of the moves stay at the bound, and the others move inwards") {
     GeneticOptions options = crossover_only;
     options.sigma = 0.05;
     for (const Scale scale : {Scale::linear, Scale::log}) {
@@ -248,7 +248,7 @@ TEST_CASE("clamping at a bound does not collapse: half stay at it, half move inw
     }
 }
 
-TEST_CASE("a breeding depends on the population and its random numbers alone") {
+TEST_CASE("genetic: breeding depends only on the population and the random numbers, not on earlier breedings") {
     const Space space{{{"a", RealGene{0, 1}}, {"n", IntGene{0, 99}}}};
     const Population population = of_genomes({{0.1, 5}, {0.7, 50}, {0.3, 77}});
     const GeneticOptions options{3, 0.7, 0.4, 0.1, 0.05};
@@ -268,7 +268,7 @@ TEST_CASE("a breeding depends on the population and its random numbers alone") {
     CHECK(breed_one(*fresh, 1) != breed_one(*fresh, 2));
 }
 
-TEST_CASE("a random search never looks at the population") {
+TEST_CASE("random search: ignores the population") {
     const Space space = one_real(0, 1);
 
     const auto offspring = breed(RandomSearchOptions{}, space, of_genomes({{0.5}, {0.5}, {0.5}}));
@@ -279,11 +279,11 @@ TEST_CASE("a random search never looks at the population") {
     CHECK(deviation == doctest::Approx(std::sqrt(1.0 / 12)).epsilon(0.03));
 }
 
-TEST_CASE("a space without genes gives individuals without genes") {
+TEST_CASE("genetic: a space without genes gives genomes without genes") {
     CHECK(breed(GeneticOptions{2, 0.7, 1, 0, 0.05}, Space{}, of_genomes({{}, {}}), 5).back().genome.empty());
 }
 
-TEST_CASE("parents of another space are refused") {
+TEST_CASE("genetic: parents with a different number of genes throw Error") {
     const Population population = of_genomes({{1, 2}, {1, 2}});
     const auto propagator = make_propagator(crossover_only, integers(3, 9), 1);
     RandomStream random(1, Purpose::breeding);
@@ -291,7 +291,7 @@ TEST_CASE("parents of another space are refused") {
     CHECK_THROWS_AS((void)propagator->breed(population, 0, {}, random), Error);
 }
 
-TEST_CASE("impossible options are refused, NaN among them") {
+TEST_CASE("genetic: impossible options throw ConfigError, including NaN") {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const auto refused = [](const GeneticOptions& options) {
         CHECK_THROWS_AS((void)make_propagator(options, integers(1, 1), 1), ConfigError);
@@ -306,7 +306,7 @@ TEST_CASE("impossible options are refused, NaN among them") {
     refused({16, 0.7, 0.4, 0.1, nan});
 }
 
-TEST_CASE("genetic: what the default options breed from given numbers stays what it was") {
+TEST_CASE("genetic: the default options give recorded results for fixed random numbers") {
     const Space space{{{"x", RealGene{-1, 1}},
                        {"rate", RealGene{1e-4, 1, Scale::log}},
                        {"n", IntGene{1, 1000}},

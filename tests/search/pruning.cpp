@@ -1,4 +1,4 @@
-// Which trainings end early, and where they stand then.
+// Pruning: the trainings that end early, and their rank afterwards.
 #include "finch/search/pruning.hpp"
 
 #include "finch/base/loss_order.hpp"
@@ -19,14 +19,14 @@ using namespace finch::search::samples;
 
 namespace {
 
-/// In training, and known to have come to `rung` with `loss`.
+/// Returns an individual in training that reached `rung` with `loss`.
 Individual at_rung(std::uint32_t number, std::int32_t rung, double loss, std::int32_t island = 0) {
     Individual individual = pruned(number, rung, loss, island);
     individual.outcome = Outcome::unfinished;
     return individual;
 }
 
-/// Whether a training ends that has the losses `values` by now.
+/// Returns whether the pruning ends a training with the losses `values` so far.
 bool ends(const PruningOptions& options, const std::vector<double>& values, const Population& population,
           Individual& individual) {
     return ends_early(options, values, 100, population, individual);
@@ -40,8 +40,8 @@ std::vector<double> power_law(double a, double b, double c, int epochs) {
     return values;
 }
 
-/// The definition of optimistic_end() with the quantiles of t and F from tables, and each law fitted by the normal
-/// equations of its two factors.
+/// Computes optimistic_end() from its definition. The quantiles of t and F come from tables. The normal equations fit
+/// the two factors of each law.
 double reference_end(const std::vector<double>& values, double epoch, double t_90, double f_90) {
     struct Law {
         double squares, prediction, leverage;
@@ -80,7 +80,7 @@ double reference_end(const std::vector<double>& values, double epoch, double t_9
 
 }  // namespace
 
-TEST_CASE("rungs are the first epoch times powers of the factor, eight of them") {
+TEST_CASE("Rungs: eight rungs at the first epoch times powers of the factor") {
     const auto epochs_of = [](const Rungs& rungs) {
         std::vector<std::int64_t> epochs;
         for (std::int64_t epoch = 1; epoch <= 10000; ++epoch) {
@@ -99,7 +99,7 @@ TEST_CASE("rungs are the first epoch times powers of the factor, eight of them")
     CHECK(Rungs{1, 3}.passed(std::numeric_limits<std::int64_t>::max()) == 8);
 }
 
-TEST_CASE("halving: a training goes on if fewer are better than a third of those that came to its rung") {
+TEST_CASE("halving: a training ends if at least 1 / factor of the losses at its rung are better") {
     RandomStream random(1, Purpose::test);
     for (const std::int64_t factor : {2, 3, 4}) {
         Population population(ExchangeKind::none, 1);
@@ -123,7 +123,7 @@ TEST_CASE("halving: a training goes on if fewer are better than a third of those
     }
 }
 
-TEST_CASE("halving compares at rungs alone, with the least loss by then, and with its own island") {
+TEST_CASE("halving: compares only at rungs, with the least loss so far, and only with its own island") {
     Population population(ExchangeKind::none, 2);
     population.merge(at_rung(1, 2, 0.5));
     population.merge(at_rung(2, 2, 0.1, 1));
@@ -144,9 +144,9 @@ TEST_CASE("halving compares at rungs alone, with the least loss by then, and wit
     CHECK(worse.pruning->threshold == 0.5);
 }
 
-TEST_CASE("a complete training stands at every rung; one that failed only where it came to") {
+TEST_CASE("halving: a complete training counts at every rung, a diverged training only at rungs that it reached") {
     Population population(ExchangeKind::none, 1);
-    population.merge(evaluated(1, 0.5));  // by its patience, before epoch 9
+    population.merge(evaluated(1, 0.5));  // ended before epoch 9 because of its patience
     Individual diverged = at_rung(2, 1, 0.1);
     diverged.outcome = Outcome::diverged;
     population.merge(diverged);
@@ -163,7 +163,7 @@ TEST_CASE("a complete training stands at every rung; one that failed only where 
     CHECK(individual.pruning->threshold == 0.1);
 }
 
-TEST_CASE("at a rung that it passed in an earlier start a training is not compared again") {
+TEST_CASE("halving: a resumed training is not compared again at a rung that it passed before the restart") {
     Population population(ExchangeKind::none, 1);
     population.merge(at_rung(1, 1, 0.1));
     Individual individual = at_rung(9, 1, 0.7);
@@ -173,7 +173,7 @@ TEST_CASE("at a rung that it passed in an earlier start a training is not compar
     CHECK(identical(individual, before));
 }
 
-TEST_CASE("median: a training ends that is worse than the median of the others, once they are enough") {
+TEST_CASE("median: ends a training that is worse than the median of at least five others") {
     RandomStream random(2, Purpose::test);
     for (const std::uint32_t others : {1U, 4U, 5U, 6U, 31U}) {
         Population population(ExchangeKind::none, 1);
@@ -194,7 +194,7 @@ TEST_CASE("median: a training ends that is worse than the median of the others, 
     }
 }
 
-TEST_CASE("curve: a law without noise is continued, and one that rises or stands still promises what it has reached") {
+TEST_CASE("optimistic_end: extrapolates a law without noise; a rising or constant curve keeps its best loss") {
     for (const double c : {0.3, 1.0, 2.5}) {
         const auto end = optimistic_end(power_law(0.2, 1.5, c, 8), 100);
         REQUIRE(end);
@@ -205,7 +205,7 @@ TEST_CASE("curve: a law without noise is continued, and one that rises or stands
     CHECK(*optimistic_end(power_law(2, -1.5, 1, 6), 100) == doctest::Approx(0.5));
 }
 
-TEST_CASE("curve: the optimistic end is that of the definition") {
+TEST_CASE("optimistic_end: matches its definition") {
     RandomStream random(3, Purpose::test);
     struct Case {
         int epochs;
@@ -227,7 +227,7 @@ TEST_CASE("curve: the optimistic end is that of the definition") {
     }
 }
 
-TEST_CASE("curve: of noisy laws nine in ten and more end above their optimistic end") {
+TEST_CASE("optimistic_end: at least nine in ten noisy curves end above it") {
     RandomStream random(4, Purpose::test);
     int below = 0;
     constexpr int laws = 1000;
@@ -244,7 +244,7 @@ TEST_CASE("curve: of noisy laws nine in ten and more end above their optimistic 
     CHECK(below > 0);
 }
 
-TEST_CASE("curve: a training ends whose optimistic end is worse than the median of complete ones") {
+TEST_CASE("curve: ends a training if its optimistic end is worse than the median of at least five complete ones") {
     Population population(ExchangeKind::none, 1);
     const CurveOptions curve;
     Individual individual = bred(100);
@@ -253,18 +253,18 @@ TEST_CASE("curve: a training ends whose optimistic end is worse than the median 
         population.merge(evaluated(number, 0.1 * number));
         population.merge(pruned(50 + number, 1, 0.01));
     }
-    CHECK_FALSE(ends(curve, bad, population, individual));  // of four
+    CHECK_FALSE(ends(curve, bad, population, individual));  // only four are complete
 
     population.merge(evaluated(5, 0.5));
 
     CHECK(ends(curve, bad, population, individual));
     CHECK(individual.pruning->threshold == doctest::Approx(0.3));
-    CHECK(individual.pruning->rung == 2);  // past epoch 3
+    CHECK(individual.pruning->rung == 2);  // epoch 3 is rung 2
     CHECK_FALSE(ends(curve, power_law(0.2, 1, 1, 6), population, individual));
     CHECK_FALSE(ends(curve, {bad.begin(), bad.begin() + 4}, population, individual));
 }
 
-TEST_CASE("what is decided depends on what is known, not on how it came to be known") {
+TEST_CASE("pruning: decisions depend on the known records, not on their order of arrival") {
     RandomStream random(5, Purpose::test);
     std::vector<Individual> records;
     for (std::uint32_t number = 1; number <= 60; ++number) {
@@ -337,7 +337,7 @@ namespace {
 const std::vector<double> not_finite{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
                                      -std::numeric_limits<double>::infinity()};
 
-/// `values` with `bad` first, in the middle, last, and always.
+/// Returns `values` with `bad` as the first element, in the middle, as the last element, and as every element.
 std::vector<std::vector<double>> spoilt(const std::vector<double>& values, double bad) {
     std::vector<std::vector<double>> all(4, values);
     all[0].front() = bad;
@@ -349,7 +349,7 @@ std::vector<std::vector<double>> spoilt(const std::vector<double>& values, doubl
 
 }  // namespace
 
-TEST_CASE("losses have one order, in which those that are not finite are the worst") {
+TEST_CASE("losses have a total order, in which NaN and infinities of either sign are the worst") {
     std::vector<double> losses{0.5, -3, 1e308, -1e308, 0, 7};
     losses.insert(losses.end(), not_finite.begin(), not_finite.end());
     RandomStream random(3, Purpose::test);
@@ -372,7 +372,7 @@ TEST_CASE("losses have one order, in which those that are not finite are the wor
     }
 }
 
-TEST_CASE("a loss that is not finite protects no training from pruning, and ends no good one") {
+TEST_CASE("a loss that is not finite protects no bad training from pruning, and does not end a good training") {
     Population population(ExchangeKind::none, 1);
     for (std::uint32_t number = 1; number <= 9; ++number) {
         Individual other = evaluated(number, 0.1 * number);
@@ -400,7 +400,7 @@ TEST_CASE("a loss that is not finite protects no training from pruning, and ends
     }
 }
 
-TEST_CASE("individuals without a finite loss at a rung count there, as the worst") {
+TEST_CASE("individuals without a finite loss at a rung count as the worst at that rung") {
     for (const double bad : not_finite) {
         Population population(ExchangeKind::none, 1);
         for (std::uint32_t number = 1; number <= 5; ++number) {
@@ -418,8 +418,8 @@ TEST_CASE("individuals without a finite loss at a rung count there, as the worst
     }
 }
 
-TEST_CASE("the optimistic end leaves out what is not finite") {
-    const double exponent = 0.05 * std::pow(80, 20 / 39.0);  // one that is tried
+TEST_CASE("optimistic_end: ignores losses that are not finite") {
+    const double exponent = 0.05 * std::pow(80, 20 / 39.0);  // one of the exponents that optimistic_end() tries
     const std::vector<double> law = power_law(0.5, 2, exponent, 12);
     for (const double bad : not_finite) {
         auto some = spoilt(law, bad);

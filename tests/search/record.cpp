@@ -15,7 +15,7 @@ constexpr std::uint64_t run = 0x1234'5678'9ABC'DEF0;
 
 std::vector<Record> one_of_each() {
     Individual with_magic = evaluated(4, 0.5, 1);
-    with_magic.problem = "FNCH FNCH";  // the magic inside a body must not confuse anybody
+    with_magic.problem = "FNCH FNCH";  // the reader must not take this for a record header
     return {Started{bred(1)},
             Result{complete(2)},
             Move{evaluated(3, 0.5), {4, 5, 6}},
@@ -29,7 +29,7 @@ std::vector<Record> one_of_each() {
 
 struct Journal {
     std::vector<Bytes> records;
-    std::vector<std::size_t> begins;  ///< and the end of the last
+    std::vector<std::size_t> begins;  ///< first byte of each record; the last element is the end of the journal
     Bytes bytes;
 };
 
@@ -45,7 +45,7 @@ Journal make_journal() {
 }
 
 struct Reading {
-    std::vector<Bytes> records;  ///< encoded again, so that they can be compared
+    std::vector<Bytes> records;  ///< encoded again, to make them comparable
     std::vector<std::string> problems;
     std::size_t good_bytes = 0;
 };
@@ -69,7 +69,7 @@ std::vector<Bytes> without(std::vector<Bytes> records, std::size_t index) {
 
 }  // namespace
 
-TEST_CASE("records of every kind read back") {
+TEST_CASE("RecordReader: records of every kind keep all their fields") {
     const Journal journal = make_journal();
     RecordReader reader(journal.bytes, run, "a.journal");
     const auto next = [&reader] { return reader.next().value(); };
@@ -106,7 +106,7 @@ TEST_CASE("records of every kind read back") {
     CHECK(reader.good_bytes() == journal.bytes.size());
 }
 
-TEST_CASE("only a result carries its curve") {
+TEST_CASE("encode: only a Result record contains the learning curve") {
     const auto curve_of = [](const Record& record) {
         const Bytes bytes = encode(record, run);
         return std::visit(
@@ -125,7 +125,7 @@ TEST_CASE("only a result carries its curve") {
     CHECK(curve_of(Copy{complete(1), 0}) == 0);
 }
 
-TEST_CASE("a journal that is cut anywhere gives all records before the cut, and good_bytes says where to cut") {
+TEST_CASE("RecordReader: a truncated journal gives all whole records, and good_bytes is the length to keep") {
     const Journal journal = make_journal();
 
     for (std::size_t length = 0; length <= journal.bytes.size(); ++length) {
@@ -144,7 +144,7 @@ TEST_CASE("a journal that is cut anywhere gives all records before the cut, and 
     }
 }
 
-TEST_CASE("a flipped byte anywhere costs its own record and no other, and is named") {
+TEST_CASE("RecordReader: a corrupted byte loses only its own record, and a problem names the file") {
     const Journal journal = make_journal();
 
     for (const int flip : {0x01, 0x80, 0xFF}) {
@@ -161,7 +161,7 @@ TEST_CASE("a flipped byte anywhere costs its own record and no other, and is nam
             REQUIRE(reading.records == without(journal.records, hit));
             const bool is_last = hit + 1 == journal.records.size();
             CHECK(reading.good_bytes == (is_last ? journal.begins[hit] : journal.bytes.size()));
-            if (!is_last) {  // at the end a larger length cannot be told from a torn record
+            if (!is_last) {  // in the last record, a larger length looks like a record that was only partly written
                 REQUIRE(reading.problems.size() == 1);
                 CHECK(reading.problems[0].find("a.journal") == 0);
             }
@@ -169,7 +169,7 @@ TEST_CASE("a flipped byte anywhere costs its own record and no other, and is nam
     }
 }
 
-TEST_CASE("a record is found although the length of the one before it now points exactly behind it") {
+TEST_CASE("RecordReader: finds a record even if the corrupted length of the previous record points exactly behind it") {
     const Journal journal = make_journal();
     Bytes damaged = journal.bytes;
     const auto both = static_cast<std::uint32_t>(journal.begins[2] - 24);
@@ -178,7 +178,7 @@ TEST_CASE("a record is found although the length of the one before it now points
     CHECK(read(damaged).records == without(journal.records, 0));
 }
 
-TEST_CASE("a file of nothing but false beginnings, each of which claims the rest of it, is given up in time") {
+TEST_CASE("RecordReader: reads a file of 100 000 false headers without quadratic time") {
     constexpr std::size_t beginnings = 100000;
     const Bytes record = encode(one_of_each().front(), run);
     Bytes bytes;
@@ -195,7 +195,7 @@ TEST_CASE("a file of nothing but false beginnings, each of which claims the rest
     CHECK(reading.problems == std::vector<std::string>{"a.journal: 2400000 bytes from byte 0 on are damaged, skipped"});
 }
 
-TEST_CASE("missing, inserted and zeroed stretches cost only the records that they touch") {
+TEST_CASE("RecordReader: missing, inserted or zeroed bytes lose only the records that contain them") {
     const Journal journal = make_journal();
     const auto place = [](std::size_t at) { return static_cast<std::ptrdiff_t>(at); };
 
@@ -212,14 +212,14 @@ TEST_CASE("missing, inserted and zeroed stretches cost only the records that the
     }
 
     Bytes zeroed = journal.bytes;
-    zeroed.insert(zeroed.end(), 4096, std::byte{0});  // what a file system may leave behind after a dead node
+    zeroed.insert(zeroed.end(), 4096, std::byte{0});  // a file system can leave zeros in a file after a node failure
     const Reading with_zeros = read(zeroed);
     CHECK(with_zeros.records == journal.records);
     CHECK(with_zeros.good_bytes == journal.bytes.size());
     CHECK(with_zeros.problems.size() == 1);
 }
 
-TEST_CASE("random bytes give no record and no crash") {
+TEST_CASE("RecordReader: random bytes give no records and no crash") {
     RandomStream random(1, Purpose::test);
 
     for (int i = 0; i < 200; ++i) {
@@ -227,7 +227,7 @@ TEST_CASE("random bytes give no record and no crash") {
         for (std::byte& byte : bytes) {
             byte = static_cast<std::byte>(random.bits() & 0xFF);
         }
-        for (std::size_t at = 0; at + 12 <= bytes.size(); at += 50) {  // with headers that look real
+        for (std::size_t at = 0; at + 12 <= bytes.size(); at += 50) {  // insert headers that look valid
             std::memcpy(bytes.data() + at, "FNCH\1\0\1\0", 8);
             const auto length = static_cast<std::uint32_t>(random.below(200));
             std::memcpy(bytes.data() + at + 8, &length, sizeof length);
@@ -236,7 +236,7 @@ TEST_CASE("random bytes give no record and no crash") {
     }
 }
 
-TEST_CASE("records of another run are skipped, and named once") {
+TEST_CASE("RecordReader: records of another run are skipped and reported once") {
     Bytes bytes = encode(Archived{1}, run);
     for (std::uint64_t i = 0; i < 3; ++i) {
         const Bytes foreign = encode(Archived{2}, run + 1);
@@ -250,8 +250,8 @@ TEST_CASE("records of another run are skipped, and named once") {
     CHECK(reading.good_bytes == bytes.size());
 }
 
-TEST_CASE("a whole record of an unknown kind or version, or with an impossible body, is skipped and named") {
-    const auto sealed = [](Bytes record) {  // with the CRC made right again: bytes 20 to 23, over all others
+TEST_CASE("RecordReader: skips and reports records with an unknown kind or version or an impossible body") {
+    const auto sealed = [](Bytes record) {  // corrects the CRC: bytes 20 to 23, computed over all other bytes
         const std::uint32_t crc = crc32c(std::span(record).subspan(24), crc32c(std::span(record).first(20)));
         std::memcpy(record.data() + 20, &crc, sizeof crc);
         return record;

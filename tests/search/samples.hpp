@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-/// Individuals for the tests of this module.
+/// Sample individuals for the tests of the search module.
 namespace finch::search::samples {
 
 inline Individual bred(std::uint32_t number, std::int32_t island = 0) {
@@ -28,7 +28,7 @@ inline Individual evaluated(std::uint32_t number, double loss, std::int32_t isla
     return ended(number, Outcome::evaluated, loss, island);
 }
 
-/// Ended at `rung`, at which its least loss was `loss`.
+/// Returns an individual that was pruned at `rung`. Its smallest loss at that rung was `loss`.
 inline Individual pruned(std::uint32_t number, std::int32_t rung, double loss, std::int32_t island = 0) {
     Individual individual = ended(number, Outcome::pruned, loss, island);
     individual.pruning.edit().rung = rung;
@@ -36,7 +36,7 @@ inline Individual pruned(std::uint32_t number, std::int32_t rung, double loss, s
     return individual;
 }
 
-/// A population whose individuals have these genomes and the losses 1, 2, 3 …
+/// Returns a population of individuals with these genomes and the losses 1, 2, 3 …
 inline Population of_genomes(const std::vector<Genome>& genomes) {
     Population population(ExchangeKind::none, 1);
     for (std::uint32_t i = 0; i < genomes.size(); ++i) {
@@ -47,7 +47,7 @@ inline Population of_genomes(const std::vector<Genome>& genomes) {
     return population;
 }
 
-/// Every field differs from its default.
+/// Returns an individual in which every field differs from its default.
 inline Individual complete(std::uint32_t number) {
     Individual individual = evaluated(number, 0.25, 3);
     individual.generation = 7;

@@ -1,4 +1,4 @@
-// Breeding by a model: the points that it begins with and knows, and that it finds what it is made to find.
+// Breeding by a model: its first points, the data that it uses, and its results on test functions.
 #include "search/propagators/screened.hpp"
 
 #include "finch/search/propagator.hpp"
@@ -17,7 +17,7 @@
 using namespace finch;
 using namespace finch::search;
 
-TEST_CASE("screened breeding is far better than random search and the genetic chain at 60 and 200 evaluations") {
+TEST_CASE("screened is much better than random search and genetic after 60 and 200 evaluations") {
     for (const std::int64_t evaluations : {60, 200}) {
         CAPTURE(evaluations);
         const double screened = median_best(ScreenedOptions{}, evaluations, 4);
@@ -26,7 +26,7 @@ TEST_CASE("screened breeding is far better than random search and the genetic ch
     }
 }
 
-TEST_CASE("the first points of screened breeding are a latin hypercube") {
+TEST_CASE("screened: the first points are a Latin hypercube") {
     const Space space = mixed_space();
     const ScreenedState state({.space = space, .seed = 5, .evaluations = 1000});
     const std::size_t count = ScreenedState::first_points({}, space, 0);
@@ -40,7 +40,7 @@ TEST_CASE("the first points of screened breeding are a latin hypercube") {
     }
 }
 
-TEST_CASE("each island begins with points of its own, and the first one as a run of one island") {
+TEST_CASE("screened and auto: each island has its own first points, and island 0 the same as a single island") {
     const Space space = mixed_space();
     for (const PropagatorOptions& options :
          {PropagatorOptions{ScreenedOptions{}}, PropagatorOptions{AutomaticOptions{}}}) {
@@ -66,7 +66,7 @@ TEST_CASE("each island begins with points of its own, and the first one as a run
     }
 }
 
-TEST_CASE("models repeat no genome, known or in training, while there are others") {
+TEST_CASE("screened: proposes no genome that is known or in training, while other genomes are left") {
     const Space space{{{"a", ChoiceGene{{"x", "y", "z"}}}, {"b", IntGene{1, 12}}}};
     const Found found = search_for(
         ScreenedOptions{}, space, [](const Genome& g) { return g[0] + g[1]; }, 30, 4, 1);
@@ -80,26 +80,26 @@ TEST_CASE("models repeat no genome, known or in training, while there are others
     CHECK(genomes[Operator::model_screened].size() == bred[Operator::model_screened]);
 }
 
-TEST_CASE("models propose nothing that breaks a constraint, although one in ninety genomes obeys it") {
+TEST_CASE("screened and tpe: the model proposes only genomes that obey the constraints") {
     const Space space = reals(4, 0, 1);
     const std::vector<Constraint> constraints{{"x0 + x1 <= 0.3", space}, {"x2 <= x3 / 2", space}};
     for (const auto& [options, by_model] : {std::pair{PropagatorOptions{ScreenedOptions{}}, Operator::model_screened},
                                             std::pair{PropagatorOptions{TpeOptions{}}, Operator::parzen}}) {
         CAPTURE(options.index());
-        // The optimum without constraints is where they forbid it.
+        // The constraints exclude the optimum of the unconstrained problem.
         Found found = search_for(options, space, sphere, 80, 4, 1, 0, constraints);
         const auto by_chance = std::count_if(found.all.begin(), found.all.end(), [&](const Individual& individual) {
             return individual.bred_by != by_model;
         });
         CHECK(by_chance < 50);
         CHECK(found.ruled_out[by_model] == 0);
-        CHECK(found.ruled_out[Operator::random] > by_chance);  // the region is a narrow one
+        CHECK(found.ruled_out[Operator::random] > by_chance);  // few random genomes obey the constraints
     }
 }
 
 namespace {
 
-/// Two optimizers, each with numbers of its own; both use the rate, on which the others depend.
+/// Returns a space with two optimizers. Each optimizer has its own numeric genes, and both use `rate`.
 Space branches() {
     return {{{"optimizer", ChoiceGene{{"sgd", "adam"}}},
              {"rate", RealGene{1e-4, 1, Scale::log}},
@@ -108,7 +108,7 @@ Space branches() {
              {"epsilon", RealGene{1e-9, 1e-3, Scale::log}, {{0, {1}}}},
              {"activation", ChoiceGene{{"relu", "tanh", "gelu"}}}}};
 }
-/// Least, 0, with adam, a rate of 0.01, beta 0.7, epsilon 1e-6, gelu; with sgd 0.02, at a rate of 0.3.
+/// The minimum is 0: adam, rate 0.01, beta 0.7, epsilon 1e-6, gelu. The minimum with sgd is 0.02, at a rate of 0.3.
 double branch_loss(const Genome& g) {
     const double rate = std::log10(g[1]) + 2;
     const double activation = 0.2 * std::abs(g[5] - 2);
@@ -121,7 +121,7 @@ double branch_loss(const Genome& g) {
 
 }  // namespace
 
-TEST_CASE("within a branch of a space with conditions its numbers are found exactly, whatever the other's are") {
+TEST_CASE("screened: optimizes the numbers of one branch exactly, independent of the genes of the other branch") {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         CAPTURE(seed);
         const double best = search_for(ScreenedOptions{}, branches(), branch_loss, 120, 4, seed).best;
@@ -129,10 +129,10 @@ TEST_CASE("within a branch of a space with conditions its numbers are found exac
     }
 }
 
-TEST_CASE("an optimum on the border of what a constraint allows is found") {
+TEST_CASE("screened: finds an optimum on the border of a constraint") {
     const Space space = reals(3, 0, 1);
     const std::vector<Constraint> constraints{{"x0 + x1 <= 0.8", space}};
-    const auto best = [&](std::uint64_t seed) {  // the least: 0.4, 0.4, 1
+    const auto best = [&](std::uint64_t seed) {  // the minimum is at 0.4, 0.4, 1
         return search_for(ScreenedOptions{}, space, sphere, 80, 4, seed, 0, constraints).best - 0.72;
     };
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
@@ -141,7 +141,7 @@ TEST_CASE("an optimum on the border of what a constraint allows is found") {
     }
 }
 
-TEST_CASE("optimize() moves numbers and choices, obeys constraints and returns no known genome") {
+TEST_CASE("optimize: changes numbers and choices, obeys constraints and returns no known genome") {
     const Space space{{{"x", IntGene{0, 10}}, {"kind", ChoiceGene{{"a", "b", "c"}}}}};
     const auto genome_at = [&](const Eigen::VectorXd& point, Eigen::Index) {
         return from_unit(space, {point.begin(), point.end()});
@@ -182,7 +182,7 @@ TEST_CASE("optimize() moves numbers and choices, obeys constraints and returns n
     REQUIRE(allowed);
     CHECK(allowed->genome == Genome{7, 1});
 
-    const auto second = found({{7, 2}}, {});  // a known option is no step
+    const auto second = found({{7, 2}}, {});  // the known option is not a valid step
     REQUIRE(second);
     CHECK(second->genome == Genome{7, 1});
     std::set<Genome> all;
@@ -194,16 +194,16 @@ TEST_CASE("optimize() moves numbers and choices, obeys constraints and returns n
     CHECK_FALSE(found(all, {}));
 }
 
-TEST_CASE("with few results in many genes the global model follows gradients") {
+TEST_CASE("screened: with few results in many genes, the global model follows gradients") {
     std::vector<double> best;
     for (std::uint64_t seed = 1; seed <= 11; ++seed) {
         best.push_back(search_for(ScreenedOptions{}, reals(20), sphere, 30, 4, seed).best);
     }
     std::nth_element(best.begin(), best.begin() + 5, best.end());
-    CHECK(best[5] < 65);  // of 21 seeds: 53, quartiles 42 and 57; without gradients 86, 68 and 93
+    CHECK(best[5] < 65);  // medians over 21 seeds: 53, quartiles 42 and 57; without gradients 86, quartiles 68 and 93
 }
 
-TEST_CASE("a resumed leader breeds the same genome, whatever it bred and fitted before") {
+TEST_CASE("screened: a resumed leader breeds the same genome as a leader that continued without a restart") {
     for (const auto& [space, loss] :
          {std::pair{reals(3), Loss(rosenbrock)}, std::pair{branches(), Loss(branch_loss)}}) {
         CAPTURE(space.size());
@@ -213,7 +213,7 @@ TEST_CASE("a resumed leader breeds the same genome, whatever it bred and fitted 
             for (std::size_t i = known; i-- > 0;) {
                 population.merge(found.all[i]);
             }
-            for (std::size_t i = known; i < known + 4; ++i) {  // what was in training then
+            for (std::size_t i = known; i < known + 4; ++i) {  // the individuals that were in training at that time
                 Individual individual = found.all[i];
                 individual.outcome = {};
                 individual.finished = 0;
@@ -232,7 +232,7 @@ TEST_CASE("a resumed leader breeds the same genome, whatever it bred and fitted 
     }
 }
 
-TEST_CASE("the global model gives equal losses one value, and all failures one, worse than every loss") {
+TEST_CASE("screened: equal losses get equal model values, and failures get one value, worse than all losses") {
     ScreenedState state(
         {.space = {{{"a", RealGene{0, 1}}}}, .seed = 1, .options = {.most_points = 20}, .evaluations = 100});
     const auto take = [&](std::uint32_t number, double loss) {
@@ -248,13 +248,13 @@ TEST_CASE("the global model gives equal losses one value, and all failures one, 
     }
     const GlobalModel::Data data = state.data();
     REQUIRE(data.values.size() == 8);
-    CHECK(data.points(0, 0) == doctest::Approx(0.03));  // the best first
+    CHECK(data.points(0, 0) == doctest::Approx(0.03));  // the best result is first
     CHECK((data.values[0] < data.values[1] && data.values[1] < data.values[2] && data.values[2] < data.values[3]));
     for (Eigen::Index i = 4; i < 8; ++i) {
         CHECK(data.values[i] == data.values[3]);
     }
 
-    take(9, 1.0 / 2);  // of the second best, too
+    take(9, 1.0 / 2);  // the same loss as the second best
     const GlobalModel::Data equal = state.data();
     CHECK(equal.values[1] == equal.values[2]);
     CHECK(equal.values[2] < equal.values[3]);
@@ -264,11 +264,11 @@ TEST_CASE("the global model gives equal losses one value, and all failures one, 
     }
     const GlobalModel::Data most = state.data();
     CHECK(most.values.size() == 20);
-    CHECK(most.points.minCoeff() == doctest::Approx(0.01));  // of the best half
-    CHECK(most.points.maxCoeff() == doctest::Approx(0.60));  // the newest
+    CHECK(most.points.minCoeff() == doctest::Approx(0.01));  // a result of the best half
+    CHECK(most.points.maxCoeff() == doctest::Approx(0.60));  // the newest result
 }
 
-TEST_CASE("the model uses lower rungs only if fewer than ten results are above them") {
+TEST_CASE("screened: the model uses lower rungs only if fewer than ten results are above them") {
     ScreenedState state(
         {.space = {{{"a", RealGene{0, 1}}}}, .seed = 1, .options = {.most_points = 100}, .evaluations = 100});
     std::uint32_t number = 0;
@@ -300,7 +300,7 @@ TEST_CASE("the model uses lower rungs only if fewer than ten results are above t
     take_some(3, Outcome::pruned, 2, 0.5);
     take_some(2, Outcome::evaluated, 3, 0.9);
     take(Outcome::diverged, 0, Individual::not_measured);
-    CHECK(known() == std::vector{8, 9, 5, 6, 7, 1, 2, 3, 4, 10});  // nine have a loss
+    CHECK(known() == std::vector{8, 9, 5, 6, 7, 1, 2, 3, 4, 10});  // nine results have a loss
     take_some(5, Outcome::pruned, 2, 0.6);
     CHECK(known() == std::vector{8, 9, 5, 11, 6, 12, 7, 13, 14, 15, 10});
     take_some(8, Outcome::evaluated, 3, 0.95);

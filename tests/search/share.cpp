@@ -17,7 +17,8 @@ namespace {
 constexpr int island_count = 3;
 constexpr std::uint32_t individuals = 300;
 
-/// What a run of three islands (of five before) knew: some unfinished, some failed, many moved or copied.
+/// Returns the population of a run that had five islands and now has three. Some individuals are unfinished, some
+/// failed, and many were moved or copied.
 Population everything(ExchangeKind kind) {
     RandomStream random(3, Purpose::test);
     Population population(kind, island_count);
@@ -41,7 +42,7 @@ constexpr ExchangeKind exchange_kinds[] = {ExchangeKind::none, ExchangeKind::mig
 
 }  // namespace
 
-TEST_CASE("a leader is told all that its island breeds from, all that is unfinished there, and the best of all") {
+TEST_CASE("needed_by_islands: a leader receives its island's active and unfinished individuals, and the best of all") {
     for (const ExchangeKind kind : exchange_kinds) {
         const Population all = everything(kind);
         for (int island = 0; island < island_count; ++island) {
@@ -65,7 +66,7 @@ TEST_CASE("a leader is told all that its island breeds from, all that is unfinis
     }
 }
 
-TEST_CASE("it is told no more: other islands' individuals and learning curves stay where they are") {
+TEST_CASE("needed_by_islands: a leader receives no other individuals and no learning curves") {
     for (const ExchangeKind kind : exchange_kinds) {
         const Population all = everything(kind);
 
@@ -78,7 +79,7 @@ TEST_CASE("it is told no more: other islands' individuals and learning curves st
     }
 }
 
-TEST_CASE("what comes again later changes an island that knows a part as it changes one that knows all") {
+TEST_CASE("needed_by_islands: later records have the same effect on partial and on full knowledge of an island") {
     for (const ExchangeKind kind : exchange_kinds) {
         Population all = everything(kind);
         Population known = known_on(all, 0);

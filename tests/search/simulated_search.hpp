@@ -19,7 +19,7 @@ namespace finch::search {
 
 using Loss = std::function<double(const Genome&)>;
 
-/// `count` real genes in [low, high].
+/// Returns a space of `count` real genes in [low, high].
 inline Space reals(std::size_t count, double low = -5, double high = 5) {
     Space space;
     for (std::size_t i = 0; i < count; ++i) {
@@ -28,7 +28,7 @@ inline Space reals(std::size_t count, double low = -5, double high = 5) {
     return space;
 }
 
-/// Least where all genes are 1.
+/// The minimum is 0, if all genes are 1.
 inline double sphere(const Genome& x) {
     double sum = 0;
     for (const double value : x) {
@@ -45,7 +45,7 @@ inline double rosenbrock(const Genome& x) {
     return sum;
 }
 
-/// Eight genes of all kinds, with one optimum of value 0.
+/// Returns a space of eight genes of all kinds. mixed_loss() has one minimum of value 0 in it.
 inline Space mixed_space() {
     return {{{"optimizer", ChoiceGene{{"sgd", "adam", "adadelta", "adamw"}}},
              {"activation", ChoiceGene{{"relu", "tanh", "sigmoid"}}},
@@ -63,15 +63,16 @@ inline double mixed_loss(const Genome& g) {
            0.001 * std::pow(g[7] - 40, 2);
 }
 
-inline constexpr std::uint32_t most_breedings = 2000;  ///< of one that obeys the constraints
+inline constexpr std::uint32_t most_breedings = 2000;  ///< maximum attempts to breed a genome under constraints
 
 struct Found {
     double best = std::numeric_limits<double>::infinity();
     std::vector<Individual> all;
-    std::map<Operator, int> ruled_out = {};  ///< by a constraint
+    std::map<Operator, int> ruled_out = {};  ///< number of genomes that a constraint excluded, per operator
 };
 
-/// A search in which every result comes `in_flight` births late, and what breaks a constraint is bred again.
+/// Runs a search in one process. Every result arrives `in_flight` births late. A genome that violates a constraint is
+/// bred again.
 inline Found search_for(const PropagatorOptions& options, const Space& space, const Loss& loss,
                         std::int64_t evaluations, std::int32_t in_flight, std::uint64_t seed, double seconds = 0,
                         std::span<const Constraint> constraints = {}) {
@@ -120,7 +121,7 @@ inline Found search_for(const PropagatorOptions& options, const Space& space, co
     return found;
 }
 
-/// The middle one of what `of(seed)` gives for the seeds 1 to `count`.
+/// Returns the median of `of(seed)` over the seeds 1 to `count`.
 template <class Of>
 double median_over_seeds(std::uint64_t count, const Of& of) {
     std::vector<double> all;
@@ -131,7 +132,7 @@ double median_over_seeds(std::uint64_t count, const Of& of) {
     return all[all.size() / 2];
 }
 
-/// The median of seven searches of it.
+/// Returns the median of the best losses of seven searches in mixed_space().
 inline double median_best(const PropagatorOptions& options, std::int64_t evaluations, std::int32_t in_flight) {
     std::vector<double> best;
     for (std::uint64_t seed = 1; seed <= 7; ++seed) {
@@ -141,7 +142,7 @@ inline double median_best(const PropagatorOptions& options, std::int64_t evaluat
     return best[3];
 }
 
-/// How many evaluations it took to come to `target`; infinity where none did.
+/// Returns the number of evaluations to reach `target`, or infinity if no evaluation reached it.
 inline double evaluations_to(const Found& found, double target) {
     const auto first = std::find_if(found.all.begin(), found.all.end(),
                                     [=](const Individual& individual) { return individual.loss <= target; });

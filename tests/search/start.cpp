@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t seed = 5;
 
-/// The binary digits of a coordinate, which lies in the middle of a share of 2^-32.
+/// Returns the binary digits of a coordinate. The coordinate is the center of a cell of width 2^-32.
 std::uint32_t bits_of(double x) {
     return static_cast<std::uint32_t>(std::floor(std::ldexp(x, 32)));
 }
@@ -25,7 +25,7 @@ std::vector<std::vector<double>> points(Start start, std::uint32_t count, std::s
     return all;
 }
 
-/// Whether each of `count` shares of every gene has exactly one point.
+/// Returns whether each of `count` equal intervals of the gene contains exactly one point.
 bool is_stratified(const std::vector<std::vector<double>>& all, std::size_t gene) {
     std::set<int> shares;
     for (const auto& point : all) {
@@ -36,8 +36,8 @@ bool is_stratified(const std::vector<std::vector<double>>& all, std::size_t gene
 
 }  // namespace
 
-TEST_CASE("sobol: but for the shift, the first points of Joe and Kuo's sequence") {
-    // As their program prints them, there in the order of the Gray code.
+TEST_CASE("sobol: without the random shift, the first points equal Joe and Kuo's sequence") {
+    // The points as Joe and Kuo's program prints them, in Gray code order.
     const std::vector<std::vector<double>> published{
         {0, 0, 0, 0, 0},
         {0.5, 0.5, 0.5, 0.5, 0.5},
@@ -58,9 +58,7 @@ TEST_CASE("sobol: but for the shift, the first points of Joe and Kuo's sequence"
     }
 }
 
-TEST_CASE(
-    "sobol: any 2^k points from a multiple of 2^k on are stratified in every gene, and neighbouring pairs well "
-    "spread") {
+TEST_CASE("sobol: 256 consecutive points are stratified in every gene, and in the square of the first two genes") {
     const auto all = points(Start::sobol, 512, most_sobol_genes);
 
     for (std::size_t first : {0U, 256U}) {
@@ -78,7 +76,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("sobol: dimensions differ in pairs") {
+TEST_CASE("sobol: no two dimensions have the same points") {
     const auto all = points(Start::sobol, 64, most_sobol_genes);
     for (std::size_t a = 0; a < most_sobol_genes; ++a) {
         for (std::size_t b = a + 1; b < most_sobol_genes; ++b) {
@@ -91,7 +89,7 @@ TEST_CASE("sobol: dimensions differ in pairs") {
     }
 }
 
-TEST_CASE("latin: one point in each share of every gene, for any number of points, genes in orders of their own") {
+TEST_CASE("latin: each of n intervals of every gene has exactly one of n points, in a different order per gene") {
     for (const std::uint32_t count : {1U, 7U, 16U, 30U}) {
         const auto all = points(Start::latin, count, 40);
         for (std::size_t gene = 0; gene < 40; ++gene) {
@@ -102,7 +100,7 @@ TEST_CASE("latin: one point in each share of every gene, for any number of point
     CHECK(static_cast<int>(all[0][0] * 30) != static_cast<int>(all[0][1] * 30));
 }
 
-TEST_CASE("a point follows from seed and number alone") {
+TEST_CASE("start_point: a point depends only on the seed and its number") {
     for (const Start start : {Start::sobol, Start::latin}) {
         CHECK(start_point(start, 1, 3, 16, 4) == start_point(start, 1, 3, 16, 4));
         CHECK(start_point(start, 1, 3, 16, 4) != start_point(start, 2, 3, 16, 4));
@@ -110,7 +108,7 @@ TEST_CASE("a point follows from seed and number alone") {
     }
 }
 
-TEST_CASE("points that there are not are refused") {
+TEST_CASE("start_point: throws Error for points that do not exist") {
     CHECK_THROWS_AS((void)start_point(Start::random, 1, 0, 1, 1), Error);
     CHECK_THROWS_AS((void)start_point(Start::latin, 1, 4, 4, 1), Error);
     CHECK_THROWS_AS((void)start_point(Start::sobol, 1, 0, 4, most_sobol_genes + 1), Error);

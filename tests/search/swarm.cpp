@@ -1,4 +1,4 @@
-// A particle swarm whose particles are slots: that it is that of the papers, whatever is in flight.
+// The particle swarm propagator: particles are slots, and any number of individuals may be in flight.
 #include "search/propagators/swarm.hpp"
 
 #include "simulated_search.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t swarm_genes = 6;
 
-/// The textbook's loop over particles in arrays, on [0, 1]: evaluations to `target`.
+/// Runs the textbook's loop over particles in arrays, on [0, 1]. Returns the number of evaluations to reach `target`.
 double reference(const Loss& loss, double inertia, double weight, double fastest, std::size_t count, double target,
                  std::uint64_t seed) {
     RandomStream random(seed, Purpose::test);
@@ -71,14 +71,14 @@ double reference(const Loss& loss, double inertia, double weight, double fastest
 
 }  // namespace
 
-TEST_CASE("swarm, one after the other, needs as many evaluations as the textbook's loop, within 10 %") {
+TEST_CASE("swarm with one individual in flight needs as many evaluations as the textbook's loop, within 10 %") {
     struct Case {
         SwarmVariant variant;
         double inertia;
         double weight;
         double fastest;
     };
-    // Clerc and Kennedy's factor for 2.05 + 2.05 is 0.72984.
+    // Clerc and Kennedy's constriction factor for 2.05 + 2.05 is 0.72984.
     for (const Case& one :
          {Case{SwarmVariant::basic, 0.729, 1.49445, 1e9}, Case{SwarmVariant::clamped, 0.729, 1.49445, 0.6},
           Case{SwarmVariant::constriction, 0.72984, 0.72984 * 2.05, 1e9},
@@ -97,7 +97,7 @@ TEST_CASE("swarm, one after the other, needs as many evaluations as the textbook
     }
 }
 
-TEST_CASE("swarm: an individual is its particle's last one moved by inertia, its best and the best of all") {
+TEST_CASE("swarm: a particle moves by its inertia, towards its own best point and the best point of all") {
     SwarmState state(
         {.space = reals(1),
          .seed = 1,
@@ -119,7 +119,7 @@ TEST_CASE("swarm: an individual is its particle's last one moved by inertia, its
     CHECK(state.particles()[1].velocity[0] == doctest::Approx(0.2));
     CHECK(state.particles()[1].best[0] == doctest::Approx(0.2));
 
-    at(3, first, 0.1, 1);  // bred before it moved: its best, and no move
+    at(3, first, 0.1, 1);  // bred before the particle's last move: updates its best point, but does not move it
 
     CHECK(state.particles()[1].now == second);
     CHECK(state.particles()[1].position[0] == doctest::Approx(0.4));
@@ -131,10 +131,10 @@ TEST_CASE("swarm: an individual is its particle's last one moved by inertia, its
     const Offspring offspring = state.breed({.births = 100}, {&running, &running}, random);
     CHECK(offspring.breeding.slot == 1);
     CHECK(offspring.parents[0] == second);
-    CHECK(offspring.genome[0] == doctest::Approx(0));  // 0.4 + 0.5 · 0.2
+    CHECK(offspring.genome[0] == doctest::Approx(0));  // 0.4 + 0.5 · 0.2 = 0.5
 }
 
-TEST_CASE("swarm: no clamped particle is faster than its limit, and a constriction factor needs none") {
+TEST_CASE("swarm: clamped variants respect the maximum velocity, and the other variants have no limit") {
     const auto fastest = [](const SwarmOptions& options) {
         double most = 0;
         std::map<Id, Genome> known;
@@ -154,7 +154,7 @@ TEST_CASE("swarm: no clamped particle is faster than its limit, and a constricti
     CHECK(fastest({.variant = SwarmVariant::constriction}) > 0.2);
 }
 
-TEST_CASE("swarm: particles move alike, however many are in flight") {
+TEST_CASE("swarm: all particles move equally often, for any number of individuals in flight") {
     for (const std::int32_t in_flight : {1, 7, 100}) {
         CAPTURE(in_flight);
         const Found found = search_for(SwarmOptions{.particles = 20}, reals(swarm_genes), sphere, 4000, in_flight, 3);
@@ -170,7 +170,7 @@ TEST_CASE("swarm: particles move alike, however many are in flight") {
     }
 }
 
-TEST_CASE("swarm: whole numbers, choices, conditions; and an optimum in a corner without a pile at the bounds") {
+TEST_CASE("swarm: works with all gene kinds and conditions; particles do not stick to the bounds near a corner") {
     const Space mixed{{{"a", RealGene{1e-5, 1, Scale::log}},
                        {"k", IntGene{1, 40}},
                        {"kind", ChoiceGene{{"x", "y", "z"}}},

@@ -1,4 +1,4 @@
-// The tree-structured Parzen estimator: its densities, what it splits, what it breeds.
+// The tree-structured Parzen estimator: its densities, its splits and its children.
 #include "search/propagators/tpe.hpp"
 
 #include "finch/search/propagator.hpp"
@@ -25,7 +25,8 @@ Space mixed() {
              {"word", ChoiceGene{{"a", "b", "c"}}}}};
 }
 
-/// momentum hangs on the optimizer behind it, look_ahead on momentum, two genes on another optimizer.
+/// Returns a space with conditions. `momentum` depends on `optimizer`, which is declared after it. `look_ahead` depends
+/// on `momentum`. `decay` and `warmup` depend on the other optimizer.
 Space conditional() {
     return {{{"look_ahead", ChoiceGene{{"no", "yes"}}, {{1, {0.5, 0.9}}}},
              {"momentum", RealGene{0.1, 0.9, Scale::linear, 0.4}, {{2, {0}}}},
@@ -53,7 +54,7 @@ std::vector<double> values_of(const Gene& gene) {
     return values;
 }
 
-/// A point of the unit cube that stays where it is.
+/// Points of the unit cube that keep their addresses.
 struct Points {
     Points(const Space& space, const std::vector<Genome>& genomes) {
         for (const Genome& genome : genomes) {
@@ -74,7 +75,7 @@ Individual known(std::uint32_t number, double loss, const Genome& genome) {
     return individual;
 }
 
-/// What is bred from `population`, with different streams.
+/// Breeds `count` children from `population`, each with a different random stream.
 std::vector<Offspring> bred_from(const Population& population, const Space& space, const TpeOptions& options,
                                  int count) {
     const auto propagator = make_propagator(options, space, 1);
@@ -94,7 +95,7 @@ double share_below(const std::vector<Offspring>& offspring, double bound) {
 
 }  // namespace
 
-TEST_CASE("parzen: the densities of all values come to 1") {
+TEST_CASE("ParzenEstimator: the density over all values sums to 1") {
     const Space space = mixed();
     for (const std::vector<Genome>& genomes :
          {std::vector<Genome>{}, {{-1, 1, 0, 0}}, {{-1, 1, 1, 0}, {3, 6, 0.5, 1}, {2.9, 5, 0.5, 1}, {0, 2, 0, 2}}}) {
@@ -116,7 +117,7 @@ TEST_CASE("parzen: the densities of all values come to 1") {
     }
 }
 
-TEST_CASE("parzen: what is drawn follows the density, at the bounds too") {
+TEST_CASE("ParzenEstimator: draws follow the density, also at the bounds") {
     const Space space = mixed();
     const Points points(space, {{-1, 1, 0, 0}, {-1, 1, 0, 0}, {3, 6, 0.5, 1}, {2.9, 5, 0.5, 1}, {0, 2, 0, 2}});
     for (const std::size_t gene : all_of(space)) {
@@ -153,7 +154,7 @@ TEST_CASE("parzen: what is drawn follows the density, at the bounds too") {
     }
 }
 
-TEST_CASE("parzen: a whole number of a wide range is as likely as its neighbours") {
+TEST_CASE("ParzenEstimator: neighbouring numbers of a wide integer range have almost the same density") {
     const Space space{{{"n", IntGene{0, 9'999'999}}, {"m", IntGene{1, 9'999'999, Scale::log}}}};
     const Points points(space, {{5'000'000, 1000}, {5'100'000, 1200}});
     for (const std::size_t gene : {std::size_t{0}, std::size_t{1}}) {
@@ -166,7 +167,7 @@ TEST_CASE("parzen: a whole number of a wide range is as likely as its neighbours
     }
 }
 
-TEST_CASE("unit cells are the u that give a value") {
+TEST_CASE("unit_cell: returns the interval of unit coordinates that from_unit maps to the same value") {
     RandomStream random(3, Purpose::test);
     for (const Gene& gene : {Gene{"n", IntGene{3, 40, Scale::log}}, Gene{"s", IntGene{2, 9, Scale::linear, 3}},
                              Gene{"l", IntGene{2, 20, Scale::log, 3}}, Gene{"w", ChoiceGene{{"a", "b", "c"}}},
@@ -186,7 +187,7 @@ TEST_CASE("unit cells are the u that give a value") {
     CHECK(point.high == 0.5);
 }
 
-TEST_CASE("tpe: genes that are active together make a group, after those that decide it") {
+TEST_CASE("tpe: genes that are active together form a group, after the genes that decide its activity") {
     using Groups = std::vector<std::vector<std::size_t>>;
 
     CHECK(TpeState({}, conditional()).groups() == Groups{{2, 6}, {1}, {0}, {3, 5}});
@@ -194,7 +195,7 @@ TEST_CASE("tpe: genes that are active together make a group, after those that de
     CHECK(TpeState({}, Space{{{"n", IntGene{1, 1}}}}).groups().empty());
 }
 
-TEST_CASE("tpe: a group's density below is that of its best share, at most 25, none without a loss") {
+TEST_CASE("tpe: a group's good density uses its best share, at most 25 results, and only results with a loss") {
     const Space space = conditional();
     TpeState state({.startup = 1, .gamma = 0.1}, space);
     for (std::uint32_t i = 1; i <= 300; ++i) {
@@ -210,7 +211,7 @@ TEST_CASE("tpe: a group's density below is that of its best share, at most 25, n
     const TpeState::Split adam = state.split(3);
     CHECK(adam.below.size() == 10);
     CHECK(adam.above.size() == 90);
-    CHECK((*adam.below.front())[3] == doctest::Approx(288 / 300.0));  // the best with a loss
+    CHECK((*adam.below.front())[3] == doctest::Approx(288 / 300.0));  // the best result that has a loss
 
     TpeState failures({.startup = 1, .gamma = 0.5}, space);
     for (std::uint32_t i = 1; i <= 10; ++i) {
@@ -221,7 +222,7 @@ TEST_CASE("tpe: a group's density below is that of its best share, at most 25, n
     CHECK(failures.split(3).above.size() == 9);
 }
 
-TEST_CASE("tpe: it knows the best and the newest, and no more") {
+TEST_CASE("tpe: the densities use at most 25 of the best and `most_points` of the newest results") {
     const Space space{{{"x", RealGene{0, 1}}}};
     TpeState state({.startup = 1, .most_points = 50}, space);
     for (std::uint32_t i = 1; i <= 1000; ++i) {
@@ -236,7 +237,7 @@ TEST_CASE("tpe: it knows the best and the newest, and no more") {
     CHECK((*parts.above.front())[0] > 0.95);
 }
 
-TEST_CASE("tpe: random until `startup` results are known, then where the best are") {
+TEST_CASE("tpe: random until `startup` results are known, afterwards close to the best results") {
     const Space space{{{"x", RealGene{0, 1}}}};
     Population population(ExchangeKind::none, 1);
     for (std::uint32_t i = 1; i <= 40; ++i) {
@@ -251,7 +252,7 @@ TEST_CASE("tpe: random until `startup` results are known, then where the best ar
     CHECK(share_below(late, 0.25) > 0.9);
 }
 
-TEST_CASE("tpe: what is in training counts as bad, so that others are bred elsewhere") {
+TEST_CASE("tpe: individuals in training count as bad, and new children are therefore bred elsewhere") {
     const Space space{{{"x", RealGene{0, 1}}}};
     Population population(ExchangeKind::none, 1);
     for (std::uint32_t i = 1; i <= 40; ++i) {
@@ -269,7 +270,7 @@ TEST_CASE("tpe: what is in training counts as bad, so that others are bred elsew
     CHECK(share_below(bred_from(population, space, {.gamma = 0.3}, 300), 0.5) < 0.1);
 }
 
-TEST_CASE("tpe: an order-preserving transformation of the losses changes nothing") {
+TEST_CASE("tpe: an order-preserving transformation of the losses does not change the children") {
     const Space space = conditional();
     Population population(ExchangeKind::none, 1);
     Population transformed(ExchangeKind::none, 1);
@@ -288,12 +289,13 @@ TEST_CASE("tpe: an order-preserving transformation of the losses changes nothing
     }
 }
 
-TEST_CASE("tpe: constraints rule out candidates, within a group of genes and between one and a later one") {
+TEST_CASE("tpe: obeys constraints inside a group of genes and constraints between two groups") {
     const Space space{{{"kind", ChoiceGene{{"a", "b"}}},
                        {"x", RealGene{0, 1}},
                        {"y", RealGene{0, 1}},
                        {"z", RealGene{0, 1}, {{0, {1}}}}}};
-    // The second is of the later group, and one draw in fifty obeys it; the model's best are where the first forbids.
+    // The second constraint uses a gene of the later group, and one draw in fifty obeys it. The first constraint
+    // excludes the model's best points.
     const std::vector<Constraint> constraints{{"x + y >= 0.5", space}, {"z >= x + 0.49 and z <= x + 0.51", space}};
     RandomStream random(3, Purpose::test);
     TpeState state({}, space);
@@ -313,7 +315,7 @@ TEST_CASE("tpe: constraints rule out candidates, within a group of genes and bet
     CHECK(conditional > 20);
 }
 
-TEST_CASE("tpe: a gene that is used at times only, declared before what decides that, hides no other") {
+TEST_CASE("tpe: a gene with `uses` may be declared before the gene that decides its activity") {
     Space space{{{"momentum", RealGene{0, 1}}, {"optimizer", ChoiceGene{{"adam", "sgd"}}}, {"rate", RealGene{0, 1}}}};
     space.genes[0].uses = {{{1, {1}}}};
     CHECK(TpeState({}, space).groups() == std::vector<std::vector<std::size_t>>{{1, 2}, {0}});
@@ -336,11 +338,11 @@ TEST_CASE("tpe: a gene that is used at times only, declared before what decides 
     CHECK(sgd > 50);
     CHECK(near > 70);
 
-    space.genes[1].uses = {{{0, {1}}}};  // each asks for the other
+    space.genes[1].uses = {{{0, {1}}}};  // each gene is used only with one value of the other
     CHECK(TpeState({}, space).groups() == std::vector<std::vector<std::size_t>>{{2}, {0}, {1}});
 }
 
-TEST_CASE("tpe: a small space is gone through without a repetition") {
+TEST_CASE("tpe: a small space is searched without repeated genomes") {
     const Space space{{{"a", ChoiceGene{{"x", "y", "z"}}}, {"b", IntGene{1, 8}}}};
     Population population(ExchangeKind::none, 1);
     std::set<Genome> genomes;

@@ -20,7 +20,7 @@ search::PretendedDuration durations(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("durations are log-normal with a median and a spread, or constant") {
+TEST_CASE("parse_durations: `lognormal` has a median and a spread, `constant` has spread 0") {
     CHECK(durations("lognormal:60,0.5").median_seconds == 60);
     CHECK(durations("lognormal:60,0.5").spread == 0.5);
     CHECK(durations("lognormal:0.25,0").spread == 0);
@@ -28,7 +28,7 @@ TEST_CASE("durations are log-normal with a median and a spread, or constant") {
     CHECK(durations("constant:1e3").spread == 0);
 }
 
-TEST_CASE("durations are those of a recorded run, drawn alike") {
+TEST_CASE("parse_durations: `recorded` draws the durations of a recorded run with equal probability") {
     const auto drawn = parse_durations("recorded:runs/a:b", [](const std::string& run) {
         CHECK(run == "runs/a:b");
         return std::vector<double>{1, 2, 4};
@@ -45,7 +45,7 @@ TEST_CASE("durations are those of a recorded run, drawn alike") {
                          doctest::Contains("--durations: a: no evaluation"), ConfigError);
 }
 
-TEST_CASE("what a run recorded counts from beginning to end, or the training alone where it went on in a later start") {
+TEST_CASE("recorded_seconds: the time from start to end, or only the training time if a later start finished it") {
     search::Population population(search::ExchangeKind::none, 1);
     const auto add = [&](std::uint32_t number, double started, double finished, double trained) -> search::Individual {
         search::Individual one;
@@ -60,9 +60,9 @@ TEST_CASE("what a run recorded counts from beginning to end, or the training alo
     };
     search::Individual stopped = add(2, 1e9, 1e9 + 5000, 7);
     stopped.attempt.restart = 2;
-    search::Individual old = add(3, 1e9, 1e9 + 5000, 8);  // of a version that recorded no attempts
+    search::Individual old = add(3, 1e9, 1e9 + 5000, 8);  // from a version that recorded no attempts
     old.attempt = {};
-    search::Individual impossible = add(4, 0, 1e9, 0);  // no network can be made of it
+    search::Individual impossible = add(4, 0, 1e9, 0);  // the network of its genome cannot be built
     impossible.outcome = search::Outcome::failed;
     search::Individual reused = add(5, 1e9, 1e9 + 1, 1);
     reused.reused_from = search::Id::make(1, 0, 1);
@@ -75,7 +75,7 @@ TEST_CASE("what a run recorded counts from beginning to end, or the training alo
     CHECK(recorded_seconds(population) == std::vector<double>{4, 7, 8});
 }
 
-TEST_CASE("what is no duration is named, with what is accepted") {
+TEST_CASE("parse_durations: an invalid text throws an error that lists the accepted forms") {
     for (const char* text : {"",
                              "60",
                              "constant",
@@ -106,7 +106,7 @@ TEST_CASE("what is no duration is named, with what is accepted") {
     }
 }
 
-TEST_CASE("seeds are one, from the first to the last, or listed") {
+TEST_CASE("parse_seeds: one seed, a range FIRST..LAST, or a list of both") {
     using Seeds = std::vector<std::uint64_t>;
     CHECK(parse_seeds("3") == Seeds{3});
     CHECK(parse_seeds("0..3") == Seeds{0, 1, 2, 3});
@@ -116,7 +116,7 @@ TEST_CASE("seeds are one, from the first to the last, or listed") {
     CHECK(parse_seeds("1..100000").size() == 100000);
 }
 
-TEST_CASE("what are no seeds is named, with what is accepted") {
+TEST_CASE("parse_seeds: an invalid text throws an error that lists the accepted forms") {
     for (const char* text : {"", "a", "-1", "1.5", "1..", "..3", "3..1", "1..2..3", "1,", "1...3", "1..100001", "1 ..2",
                              "0..18446744073709551615", "18446744073709551616"}) {
         CAPTURE(text);

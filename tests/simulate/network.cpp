@@ -30,7 +30,7 @@ struct Wake {
 
 }  // namespace
 
-TEST_CASE("a message arrives after the delay, once, in the order in which it was sent; one to oneself at once") {
+TEST_CASE("Network: a message arrives once, in order, after the delay; a message to the sender has no delay") {
     double now = 10;
     Network network(3, 0.5, [&now] { return now; });
     network.mailbox(0).send(1, message(1), true);
@@ -54,7 +54,7 @@ TEST_CASE("a message arrives after the delay, once, in the order in which it was
     CHECK(network.messages() == 3);
 }
 
-TEST_CASE("a mailbox is closed once all have begun and what was counted is taken, not before") {
+TEST_CASE("Network: a mailbox closes only after all leaders began to close and it has taken all counted messages") {
     double now = 0;
     Network network(2, 1, [&now] { return now; });
     network.mailbox(0).send(1, message(1), true);
@@ -74,7 +74,7 @@ TEST_CASE("a mailbox is closed once all have begun and what was counted is taken
     network.mailbox(0).send(1, message(3), false);
 }
 
-TEST_CASE("a leader is woken for every message and for the closing") {
+TEST_CASE("Network: wakes a leader for every message and for the closing") {
     double now = 2;
     std::vector<Wake> wakes;
     Network network(

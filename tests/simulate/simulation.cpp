@@ -33,7 +33,7 @@ const Options lognormal_20{20, {60, 0.5}, 0.001};
 
 }  // namespace
 
-TEST_CASE("the same seed gives the same result to the bit, another seed another") {
+TEST_CASE("run: the same seed gives the same result bit by bit, another seed gives another result") {
     for (const char* exchange :
          {"{kind: none}", "{kind: migration}", "{kind: pollination}", "{kind: pollination}, propagator: evolution"}) {
         CAPTURE(exchange);
@@ -48,7 +48,7 @@ TEST_CASE("the same seed gives the same result to the bit, another seed another"
     }
 }
 
-TEST_CASE("guesses, starts and constraints are those of the configuration") {
+TEST_CASE("run: uses the initial guesses, the start design and the constraints of the configuration") {
     const auto best = [](const std::string& search) {
         return run(rastrigin(search + ", budget: {evaluations: 60}"), lognormal_20, 1).best;
     };
@@ -58,7 +58,7 @@ TEST_CASE("guesses, starts and constraints are those of the configuration") {
     CHECK_THROWS_AS(static_cast<void>(run(rastrigin("first: {run: somewhere}"), lognormal_20, 1)), ConfigError);
 }
 
-TEST_CASE("a budget of evaluations is used exactly, one of generations by every worker") {
+TEST_CASE("run: uses a budget of evaluations exactly, and a budget of generations for every worker") {
     for (const int evaluations : {1, 19, 20, 21, 333}) {
         const config::Config config =
             rastrigin("budget: {evaluations: " + std::to_string(evaluations) + "}", "{islands: 3}");
@@ -67,7 +67,7 @@ TEST_CASE("a budget of evaluations is used exactly, one of generations by every 
     CHECK(run(rastrigin("budget: {generations: 7}"), lognormal_20, 1).evaluations == 140);
 }
 
-TEST_CASE("with constant durations, no exchange and random search the best is that of a plain loop over the genomes") {
+TEST_CASE("run: without exchange, random search finds the same best loss as a plain loop over the genomes") {
     const config::Config config =
         rastrigin("exchange: {kind: none}, propagator: random, budget: {generations: 25}", "{islands: 2}");
     const search::Function& function = search::find_function("rastrigin");
@@ -91,7 +91,7 @@ TEST_CASE("with constant durations, no exchange and random search the best is th
     }
 }
 
-TEST_CASE("one worker is busy all the time, and its evaluations last what is drawn for them") {
+TEST_CASE("run: one worker is always busy, and its evaluations take the drawn durations") {
     const config::Config config = rastrigin("budget: {evaluations: 200}");
     double seconds = 0;
     for (std::uint32_t sequence = 1; sequence <= 200; ++sequence) {
@@ -106,20 +106,21 @@ TEST_CASE("one worker is busy all the time, and its evaluations last what is dra
     CHECK(result.messages == 0);
 }
 
-TEST_CASE("messages that take long leave workers idle between short evaluations") {
+TEST_CASE("run: slow messages leave workers idle between short evaluations") {
     const config::Config config = rastrigin("budget: {generations: 20}");
     const auto busy = [&](double message_seconds) {
         return run(config, {8, {1, 0}, message_seconds}, 1).busy_fraction;
     };
 
-    // A lease is asked for 50 ms before an evaluation ends and is there two messages later; so for all but worker 0.
+    // A worker requests a lease 50 ms before an evaluation ends, and receives it two messages later. Worker 0 needs no
+    // messages.
     CHECK(busy(0.001) > 0.99);
     CHECK(busy(0.024) > 0.99);
     CHECK(busy(0.035) < 0.99);
     CHECK(busy(0.525) == doctest::Approx((7 * 1 / 2.0 + 1) / 8).epsilon(0.1));
 }
 
-TEST_CASE("a budget of hours and a target loss end a run") {
+TEST_CASE("run: a budget of hours and a target loss end a run") {
     const Result hours = run(rastrigin("budget: {hours: 2}"), {10, {60, 0.5}, 0.001}, 1);
     CHECK(hours.evaluations > 10 * 100);
     CHECK(hours.hours <= 2);
@@ -129,10 +130,10 @@ TEST_CASE("a budget of hours and a target loss end a run") {
     CHECK(target.evaluations < 100000);
 }
 
-TEST_CASE("evaluations that come due after the end of the hours do not hold it up") {
+TEST_CASE("run: evaluations that would end after the budget of hours do not extend the run") {
     const config::Config config = rastrigin("budget: {hours: 0.01}", "{islands: 2}");
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-        // The end takes some messages, each as long as an evaluation.
+        // The end of a run takes several messages. Here, each message takes as long as an evaluation.
         const Result result = run(config, {10, {0.5, 0.5}, 0.5}, seed);
 
         CHECK(result.hours <= 0.01);
@@ -140,7 +141,7 @@ TEST_CASE("evaluations that come due after the end of the hours do not hold it u
     }
 }
 
-TEST_CASE("what a leader holds is estimated by what it knows: its island's part, world rank 0 all of it") {
+TEST_CASE("run: a leader's memory is estimated from the individuals that it knows; world rank 0 knows all") {
     const Result result =
         run(rastrigin("exchange: {kind: none}, budget: {generations: 40}", "{islands: 4}"), lognormal_20, 1);
 
@@ -151,7 +152,7 @@ TEST_CASE("what a leader holds is estimated by what it knows: its island's part,
           doctest::Approx(result.archivist_bytes * (15 * 200 + 4 * 200) / 19 / 800).epsilon(0.1));
 }
 
-TEST_CASE("a thousand workers on islands of ten end") {
+TEST_CASE("run: a thousand workers on islands of ten use the budget and end") {
     const Result result = run(rastrigin("exchange: {topology: ring}, budget: {evaluations: 3000}", "{islands: 100}"),
                               {1000, {60, 0.5}}, 1);
 
@@ -159,7 +160,7 @@ TEST_CASE("a thousand workers on islands of ten end") {
     CHECK(result.busy_fraction > 0.3);
 }
 
-TEST_CASE("the noise of a function is left out of what its best is worth without it") {
+TEST_CASE("run: `best_without_noise` is the value of the best genome without the function's noise") {
     const config::Config config =
         config::parse("search: {objective: {function: quartic}, budget: {evaluations: 300}}", "test.yaml");
 
@@ -170,7 +171,7 @@ TEST_CASE("the noise of a function is left out of what its best is worth without
     CHECK(result.best_without_noise > 0);
 }
 
-TEST_CASE("what cannot be simulated is refused") {
+TEST_CASE("check: throws ConfigError for a configuration that cannot be simulated") {
     const config::Config trains = config::parse("data: {kind: generated}", "test.yaml");
     CHECK_THROWS_WITH_AS(check(trains, lognormal_20), doctest::Contains("benchmark functions only"), ConfigError);
     CHECK_THROWS_WITH_AS(check(rastrigin("budget: {node_hours: 1}"), lognormal_20),

@@ -26,7 +26,7 @@ std::size_t words(const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("quantiles are linear between the sorted values, and leave out what is no number") {
+TEST_CASE("quantile: interpolates linearly between the sorted values and ignores NaN") {
     CHECK(quantile({3, 1, 2}, 0.5) == 2);
     CHECK(quantile({4, 1, 3, 2}, 0.5) == 2.5);
     CHECK(quantile({4, 1, 3, 2}, 0.25) == 1.75);
@@ -35,7 +35,7 @@ TEST_CASE("quantiles are linear between the sorted values, and leave out what is
     CHECK(std::isnan(quantile({}, 0.5)));
 }
 
-TEST_CASE("the CSV has a row per seed, with all digits of the loss") {
+TEST_CASE("csv_row: one row per seed, with all digits of the loss") {
     const config::Config config = config_of("sphere, dimensions: 3");
     Result exact = result;
     exact.best = 0.1 + 0.2;
@@ -44,7 +44,7 @@ TEST_CASE("the CSV has a row per seed, with all digits of the loss") {
     CHECK(csv_row(config, options, exact) == "sphere,3,4,12,100,0.30000000000000004,0.75\n");
 }
 
-TEST_CASE("the heading says what is simulated, and every row has the columns that it names") {
+TEST_CASE("heading: describes the simulation, and every row has the columns of the heading") {
     const std::string heading_text = heading(config_of("sphere, dimensions: 3, rotate: true, instance: 6"), options);
 
     CHECK(heading_text.find("function sphere, dimensions 3, rotated, instance 6; workers 12, islands 1\n") == 0);
@@ -54,18 +54,18 @@ TEST_CASE("the heading says what is simulated, and every row has the columns tha
     CHECK(heading_text.find("60 s (median; log-normal, deviation 0.5), a message 0.6 ms") != std::string::npos);
     CHECK(heading_text.find("estimated") != std::string::npos);
     const std::string columns = heading_text.substr(heading_text.find("seed"));
-    CHECK(words(columns) == 12);                           // "of rank 0" and "wall s" are of several words
-    CHECK(words(row(config_of("sphere"), result)) == 11);  // 2.0 KiB, 3.0 MiB
+    CHECK(words(columns) == 12);                           // "of rank 0" and "wall s" consist of several words
+    CHECK(words(row(config_of("sphere"), result)) == 11);  // "2.0 KiB" and "3.0 MiB" consist of two words
     CHECK(row(config_of("sphere"), result).size() == columns.size());
 }
 
-TEST_CASE("a noisy function has a column for its best without noise") {
+TEST_CASE("heading: a function with noise has a column for the best value without noise") {
     CHECK(heading(config_of("quartic"), options).find("without noise") != std::string::npos);
     CHECK(heading(config_of("sphere"), options).find("without noise") == std::string::npos);
     CHECK(row(config_of("quartic"), result).find(" 3 ") != std::string::npos);
 }
 
-TEST_CASE("the summary has the quartiles of every column") {
+TEST_CASE("summary: contains the quartiles of every column") {
     Result better = result;
     better.best = 0;
     const std::string text = summary(config_of("sphere"), std::vector{result, better, result});

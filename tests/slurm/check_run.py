@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Checks a finished run's population.h5 against its budget and against what earlier copies of it held.
+"""check_run.py ARCHIVE: checks population.h5 of a finished run against its budget and against earlier copies.
 
 check_run.py RUN/population.h5 --evaluations N [--earlier COPY.h5]... [--carried]
 
-Every id stands once; exactly N individuals have an outcome and none is unfinished; every result of an earlier copy is
-there with the same bytes. --carried: at least one individual that was unfinished in an earlier copy was trained to its
-end later, under its own id.
+Every id must occur once. Exactly N individuals must have an outcome, and none may be unfinished. Every result of an
+earlier copy must be present with the same bytes. --carried: at least one individual that was unfinished in an earlier
+copy must have a result now, under the same id.
 """
 import argparse
 import sys
@@ -15,7 +15,7 @@ import numpy
 
 
 def read(path):
-    """The rows of /individuals by id, and the number that stands for an unfinished outcome."""
+    """Returns ({id: row} of /individuals, the number of the outcome `unfinished`)."""
     with h5py.File(path, "r") as file:
         table = file["individuals"]
         unfinished = h5py.check_enum_dtype(table.dtype["outcome"])["unfinished"]
@@ -27,7 +27,7 @@ def read(path):
 
 
 def same(a, b):
-    """Equal in every column; a NaN equals a NaN."""
+    """True if two rows are equal in every column; NaN equals NaN."""
     return all(numpy.array_equal(a[name], b[name], equal_nan=a.dtype[name].kind == "f") for name in a.dtype.names)
 
 

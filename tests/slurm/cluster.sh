@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# A real Slurm cluster on one machine, for the tests of the job script: a head and two nodes, joined by a bridge. Each
-# node is a network, mount and UTS namespace with its own slurmd, host name, /tmp and /dev/shm. All of it lives in one
-# PID namespace: when its first process ends, the kernel ends every daemon and every job, and the networks go with them.
-# The machine's own Slurm and munge, if it has any, are not touched.
+# A real Slurm cluster on one machine, for the tests of the job script: a head and two nodes, connected by a bridge.
+# Each node is a network, mount and UTS namespace with its own slurmd, host name, /tmp and /dev/shm. All nodes share one
+# PID namespace: if its first process ends, the kernel kills every daemon and job and removes the networks. The script
+# does not touch another Slurm or munge on this machine.
 #
-#   cluster.sh start DIR     back when the nodes are idle; 77 where this machine or user cannot have such a cluster
+#   cluster.sh start DIR     returns when the nodes are idle; exit code 77 if no cluster can start here
 #   cluster.sh run DIR CMD…  runs CMD in the head's namespaces, with SLURM_CONF set
-#   cluster.sh stop DIR      ends everything and removes DIR
+#   cluster.sh stop DIR      ends the cluster and removes DIR
 #
-# DIR must be a folder that all nodes share: any but /tmp and /dev/shm. Everything ends by itself after 90 minutes.
+# DIR must be a folder that all nodes share, so not in /tmp or /dev/shm. The cluster ends by itself after 90 minutes.
 set -euo pipefail
 verb=${1:?start, run or stop}
 dir=$(realpath -m "${2:?a folder}")
@@ -20,7 +20,7 @@ skip() {
     exit 77
 }
 
-# Whether a cluster can be made here at all.
+# Exits with 77 if a cluster cannot start on this machine or for this user.
 require() {
     local program
     [ "$(id -u)" = 0 ] || skip "a test cluster needs root (network and mount namespaces)"
@@ -62,7 +62,8 @@ KillWait=15
 NodeName=n[1-$nodes] NodeAddr=$network.[1-$nodes] CPUs=$cpus RealMemory=4000 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE DefaultTime=10 State=UP
 END
-    # Named, the plugin is not searched for in mounts that a container may lack; nothing here uses control groups.
+    # If the plugin is named, Slurm does not search the mounts for control groups: a container may have none. The tests
+    # use no control groups.
     echo CgroupPlugin=cgroup/v1 >"$dir/cgroup.conf"
 }
 
@@ -70,7 +71,7 @@ start_node() {  # NUMBER
     local name=n$1
     mkdir -p "$dir/spool-$name" "$dir/tmp-$name"
     chmod 1777 "$dir/tmp-$name"
-    # The namespace is held open by a process of its own until slurmd is in it.
+    # The bash process keeps the namespaces open, waits for its network interface, and then becomes slurmd.
     unshare --net --mount --uts bash -c "
         echo \$\$ >'$dir/$name.pid'
         until ip link show eth0 >/dev/null 2>&1; do sleep 0.05; done
@@ -84,7 +85,7 @@ start_node() {  # NUMBER
     ip link set "node$1" master bridge0 up
 }
 
-# The first process of the cluster's PID namespace; what it starts ends with it.
+# The first process of the cluster's PID namespace. If it ends, the kernel kills all its descendants.
 head_node() {
     local i
     export PATH=$PATH:/usr/sbin:/sbin
@@ -102,8 +103,8 @@ head_node() {
     sleep $lifetime_seconds
 }
 
-# Process id, in the caller's namespace, of the cluster's first process. What a cluster that is long gone has left behind
-# may name another's process by now: this one's names the folder.
+# Prints the process id of the cluster's first process in the namespace of the caller. The pid file of an ended cluster
+# may name an unrelated process. Therefore the command line of the process must contain the folder.
 first_process() {
     local outer
     outer=$(cat "$dir/unshare.pid" 2>/dev/null) &&
@@ -121,7 +122,7 @@ enter() {
 start() {
     local idle end=$((SECONDS + 30))
     require
-    if [ -e "$dir/unshare.pid" ]; then stop; fi  # also what a cluster left behind that ended without it
+    if [ -e "$dir/unshare.pid" ]; then stop; fi  # also removes the folder of a cluster that was not stopped
     mkdir -p "$dir"/{state,log,munge}
     chmod 711 "$dir/munge"
     write_configuration
@@ -139,7 +140,7 @@ start() {
     return 1
 }
 
-# From outside, only KILL reaches the first process of a PID namespace; everything in it goes too.
+# From outside, only KILL reliably ends the first process of a PID namespace. The kernel then kills all others in it.
 stop() {
     local first
     if first=$(first_process) && [ -n "$first" ]; then

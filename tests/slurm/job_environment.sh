@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# What jobs/evolve.sbatch makes of its environment and of the places of things. Usage: job_environment.sh SOURCE_DIR
-# shellcheck disable=SC2016  # stand-ins expand by themselves
+# Tests how jobs/evolve.sbatch uses its environment and finds program and files. Usage: job_environment.sh SOURCE_DIR
+# shellcheck disable=SC2016  # the stand-ins expand these variables
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/stand_ins.sh" "$@"
 
-# --- What another job or step leaves in the environment ---
+# --- Variables of another job or step in the environment ---
 
 record_of() {  # NODES TASKS CPUS TASKS-PER-NODE
     printf '   NumNodes=%s NumCPUs=9 NumTasks=%s CPUs/Task=%s ReqB:S:C:T=0:0:*:*\n   Socks/Node=* NtasksPerN:B:S:C=%s:0:*:* CoreSpec=*\n' "$@"
 }
-# shellcheck disable=SC2054  # of one value
+# shellcheck disable=SC2054  # the commas are part of a value
 outer=(SLURM_NTASKS=1 SLURM_NNODES=1 SLURM_NTASKS_PER_NODE=1 SLURM_CPUS_PER_TASK=8 SLURM_STEP_ID=0 SLURM_EXPORT_ENV=NONE
     SRUN_EXPORT_ENV=NONE SLURM_MEM_PER_NODE=300 SLURM_MEM_PER_CPU=200 SLURM_MEM_PER_GPU=9 SLURM_HOSTFILE=/gone SLURM_DISTRIBUTION=cyclic
     SLURM_CPU_BIND=quiet,mask_cpu:0x1 SLURM_CPU_BIND_TYPE=mask_cpu: SLURM_MEM_BIND=map_mem:0 SLURM_GPUS_PER_TASK=1 SLURM_NTASKS_PER_GPU=1
@@ -32,14 +32,14 @@ for word in SLURM_CPU_BIND=cores SLURM_HINT=nomultithread SLURM_DISTRIBUTION=pla
     check "$word, which the job may have chosen, stays" of_srun $word
 done
 
-for shown in 'echo "JobId=3 ArrayTaskId=2 JobState=RUNNING"; exit 0' 'exit 1'; do  # that task runs, or is forgotten
+for shown in 'echo "JobId=3 ArrayTaskId=2 JobState=RUNNING"; exit 0' 'exit 1'; do  # task 2_2 runs or is unknown
     arrange; answers 75:3 75:9; during "scontrol-show @(1|2|3|4|5)" "[ \"\$*\" != 'scontrol show job 2_2' ] || { $shown; }"
     act SLURM_ARRAY_JOB_ID=2 SLURM_ARRAY_TASK_ID=2 --run runs/a-%a
     check "a job that an array's task has submitted requeues itself, not that task" requeued
     check "it is no task of an array" called "--run runs/a-%a"
 done
 
-heterogeneous() {  # of two components
+heterogeneous() {  # prints the record of a job of two components
     printf 'JobId=7 HetJobId=7 HetJobOffset=0 JobName=x\n   JobState=RUNNING\n   Requeue=1 BatchFlag=1\n%s\n' "$(record_of 1 1 4 1)"
     printf 'JobId=8 HetJobId=7 HetJobOffset=1 JobName=x\n   JobState=RUNNING\n   Requeue=1 BatchFlag=1\n%s\n' "$(record_of 2 6 2 3)"
 }
@@ -70,7 +70,7 @@ arrange; answers 2 0:12; during "squeue 2" "echo 'singleton(unfulfilled)'; exit 
 act SLURM_JOB_NAME=finch
 check "the name stays if other jobs wait for the last of that name" not_called "scontrol update"
 
-# --- Where things are ---
+# --- The places of program and files ---
 
 arrange; answers 2 0:12; mkdir -p "$scratch/repository/deep/er"; touch "$scratch/repository/deep/er/own.yaml"
 act SLURM_SUBMIT_DIR="$scratch/repository/deep/er" own.yaml --set seed=2
@@ -87,7 +87,7 @@ arrange; act FINCH="$scratch/none"
 check "a FINCH that is not there fails the job" exits 2
 check "a FINCH that is not there is named, and nothing else is started" said "Looked for: FINCH=$scratch/none. "
 
-# Of an installed Finch, a checkout and the PATH, each has a program of its own.
+# The installed Finch, the checkout and a folder in PATH have one program each.
 prefix=$scratch/prefix
 installed=$prefix/share/finch/jobs/evolve.sbatch
 mkdir -p "$prefix/bin" "$prefix/share/finch/configs" "$scratch/path" "$scratch/project" "$(dirname "$installed")"
@@ -119,17 +119,17 @@ check "without a program all places are named" \
     said "Looked for: $prefix/bin/finch, $scratch/repository/build/finch, finch in the PATH. "
 mv "$prefix/bin/other" "$prefix/bin/finch"; mv "$scratch/repository/build/other" "$scratch/repository/build/finch"
 
-# Paths with what a shell, a regular expression or Slurm's record could take for something else.
+# Paths with characters that are special in a shell, in a regular expression or in Slurm's record of a job.
 for name in 'my repo' $'tab\there' 'jörg (1) [a] *' 'a  b --run'; do
     odd=$scratch/$name
     mkdir -p "$odd/jobs" "$odd/build"
     cp "$source_dir/jobs/evolve.sbatch" "$odd/jobs/"; cp "$scratch/repository/build/finch" "$odd/build/"
-    touch "$scratch/my"  # the path's first word is a file, too
+    touch "$scratch/my"  # the first word of 'my repo' also exists as a file
     arrange; answers 2 0:12; submit "$odd/jobs/evolve.sbatch" "$scratch/project" /c.yaml --run "$odd/%s %a"
     check "a script in '$name' finds its program" said "in $scratch/project: $odd/build/finch evolve /c.yaml --run $odd/%s %a"
 done
 
-# A job script of the user's own, in which this one is called by its own path.
+# A job script of the user that calls evolve.sbatch by its path.
 for how in 'exec bash' bash sh source; do
     printf '#!/bin/bash\nset -e\ncd "$HOME"\n%s "$scratch/repository/jobs/evolve.sbatch" own.yaml --set seed=3\necho "after: $-"\n' "$how" \
         >"$scratch/project/job.sh"
@@ -143,7 +143,7 @@ done
 arrange; answers 2; echo 2 >"$scratch/srun-code"; job_script=$scratch/own submit "$scratch/project/job.sh" "$scratch/bin" HOME="$scratch/home"
 check "a failure ends a job script of set -e" exits 2
 
-# What that script has set for itself counts in it alone, and it is not begun again.
+# evolve.sbatch must keep the options, separators and traps of the user's job script, and must not start it again.
 cat >"$scratch/own" <<'END'
 set -euo pipefail -o posix
 IFS=$'\n\t'
@@ -165,7 +165,7 @@ for posix in POSIXLY_CORRECT=1 SHELLOPTS=posix; do
     check "$posix: a run goes its way" exits 0
 done
 
-# What loaders and wrappers of the program print is not its answer.
+# The script must ignore lines that loaders and wrappers print before the answer of the program.
 sed -i '2a echo "ERROR: ld.so: object libmon.so from LD_PRELOAD cannot be preloaded: ignored." >\&2; echo "Loading finch/0.1"' \
     "$scratch/repository/build/finch"
 arrange; answers 75:1 75:2 75:3; act
@@ -177,7 +177,7 @@ arrange; answers 75:1 78:1; act
 check "lines before the answer: a search that gave up is not requeued" not_requeued
 make_stand_ins
 
-# Without srun: which variable gives the number of ranks.
+# Without srun, one of several variables gives the number of ranks.
 ranks_of() {  # RANKS NAME=VALUE…
     local expected=$1
     shift

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What jobs/evolve.sbatch decides, case by case, with stand-ins for Slurm. Usage: job_script.sh SOURCE_DIR
-# shellcheck disable=SC2016  # stand-ins expand by themselves
+# Tests the decisions of jobs/evolve.sbatch case by case, with stand-ins for Slurm. Usage: job_script.sh SOURCE_DIR
+# shellcheck disable=SC2016  # the stand-ins expand these variables
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/stand_ins.sh" "$@"
 
-# --- What becomes of a job, by what its run directory says ---
+# --- The end of a job depends on the state of its run directory ---
 
 arrange; answers 2 0:12; act
 check "a complete run ends the job with 0" exits 0
@@ -93,7 +93,7 @@ check "a start that dies before it opens such a run is requeued" requeued
 arrange; answers 78:8:run/1; echo 2 >"$scratch/srun-code"; act
 check "a start that is refused over such a run fails" exits 2
 
-# --- How often ---
+# --- The number of requeues ---
 
 arrange; answers 75:3 75:9; mkdir -p "${starts%/*}"; printf 'requeue\n%.0s' {1..19} >"$starts"
 act SLURM_RESTART_COUNT=400
@@ -109,7 +109,7 @@ check "no more than FINCH_REQUEUES" not_requeued
 arrange; answers 75:3 75:9; mkdir -p "$starts"; act SLURM_RESTART_COUNT=1
 check "what cannot be counted is not requeued" not_requeued
 
-# --- What Slurm says ---
+# --- The answers of Slurm ---
 
 arrange; answers 75:3 75:9; echo COMPLETING >"$scratch/job-state"; act
 check "a job that its user cancelled does not come back" not_requeued
@@ -163,7 +163,7 @@ check "words of the command line are not Slurm's" requeued
 arrange; answers 75:3 75:9; act FINCH_REQUEUES=many
 check "a limit of requeues that is no number is the default" requeued
 
-# --- Signals at any moment of the script's life ---
+# --- Signals at different moments of the script ---
 
 for signal in USR2 TERM; do
     for call in "scontrol-show 1" "squeue 1" "status 1"; do

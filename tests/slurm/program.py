@@ -1,5 +1,6 @@
-"""An objective of 8 epochs on all ranks of a worker, which meet first as torchrun's do: rank 0 saves each, reports it, and leaves a trail; USR2 ends
-all of them between two epochs. The individuals that HELD_INDIVIDUALS names wait for that signal after epoch 3."""
+"""program.py RATE: an objective of 8 epochs on all ranks of a worker. The ranks first connect to each other, as
+torchrun ranks do. Rank 0 saves and reports each epoch, and writes it to a trail file. USR2 ends all ranks between two
+epochs. The individuals in HELD_INDIVIDUALS wait for this signal after epoch 3."""
 import os
 import pathlib
 import signal
@@ -11,7 +12,8 @@ rate, rank, size = float(sys.argv[1]), int(os.environ["RANK"]), int(os.environ["
 
 
 def nodes_that_meet():
-    """Rank 0 hears at MASTER_PORT from all others on which node they are."""
+    """Collects the host names of all ranks on rank 0, over MASTER_PORT. Returns them on rank 0, and an empty set
+    elsewhere."""
     port, end = int(os.environ["MASTER_PORT"]), time.monotonic() + 60
     if rank == 0:
         nodes = {socket.gethostname()}
@@ -33,7 +35,7 @@ def nodes_that_meet():
 
 
 def check_place():
-    """Each framework's rule gives the rank and the size that torchrun's variables give."""
+    """Exits with an error if a framework would compute another rank or size than RANK and WORLD_SIZE of torchrun."""
     e = os.environ
     per_node = int(e["LOCAL_WORLD_SIZE"])
     ranks = {"Lightning": int(e.get("NODE_RANK", e["GROUP_RANK"])) * per_node + int(e["LOCAL_RANK"]),

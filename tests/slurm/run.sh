@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# One scenario of the job script on the test cluster (cluster.sh): run.sh SCENARIO DIR SOURCE_DIR FINCH
-# DIR is the running cluster's folder. 77: there is no cluster here.
+# Runs one scenario of the job script on the test cluster (cluster.sh): run.sh SCENARIO DIR SOURCE_DIR FINCH
+# DIR is the folder of the running cluster. Exit code 77: no cluster runs there.
 set -euo pipefail
 scenario=${1:?a scenario}
 cluster=${2:?the folder of the cluster}
@@ -11,7 +11,7 @@ work=$cluster/$scenario
 run=$work/run
 readonly budget=10
 
-# Four ranks share two cores and one machine's memory; containers forbid Open MPI's copies between processes.
+# Four ranks share two cores, so idle ranks yield. Containers forbid Open MPI's direct copies between processes.
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none PMIX_MCA_gds=hash
 
 on_head() { bash "$here/cluster.sh" run "$cluster" "$@"; }
@@ -22,7 +22,7 @@ fail() {
     exit 1
 }
 
-# A repository in miniature on the folder that all nodes share.
+# Makes a minimal repository in the folder that all nodes share.
 prepare() {
     on_head true
     rm -rf "$work"
@@ -34,7 +34,8 @@ prepare() {
     cd "$work/configs"
 }
 
-# Submits the search from a folder below the root and prints the job's id. sbatch reads SBATCH_… variables, too.
+# Submits the search from a subfolder of the repository and prints the id of the job. sbatch also reads SBATCH_…
+# variables.
 submit() {  # [OPTION…] of finch
     on_head sbatch --parsable --nodes=2 --ntasks-per-node="${tasks_per_node:-2}" --cpus-per-task=1 --mem-per-cpu=500M \
         --time=20 --output="$work/output" "${script:-$work/jobs/evolve.sbatch}" "${config:-tiny.yaml}" --run "$run" \
@@ -43,7 +44,7 @@ submit() {  # [OPTION…] of finch
 
 job() { on_head scontrol show job --oneliner "$1" | grep -o " $2=[^ ]*" | cut -d= -f2; }  # ID FIELD
 
-# Waits as long as it takes on a busy machine; what never comes fails before the test's own limit.
+# Waits until COMMAND succeeds. Fails after 900 s, which is before the time limit of the test.
 wait_until() {  # CLAIM COMMAND…
     local end=$((SECONDS + 900)) claim=$1
     shift
@@ -55,7 +56,7 @@ wait_until() {  # CLAIM COMMAND…
 
 # shellcheck disable=SC2053  # the state is a pattern
 job_is() { [[ $(job "$1" JobState) == $2 ]]; }
-# Whether so many individuals have an outcome; ends the scenario where nothing is left to disturb.
+# True if COUNT individuals have an outcome. Fails the scenario if the run is already complete.
 has_results() {  # COUNT
     local line code=0
     line=$("$work/build/finch" status "$run" 2>&1) || code=$?
@@ -63,7 +64,7 @@ has_results() {  # COUNT
     [[ $line =~ \ ([0-9]+)\ of\  ]] && [ "${BASH_REMATCH[1]}" -ge "$1" ]
 }
 
-# The distribution's own Python: tools/install.sh gives that one h5py.
+# Uses the Python of the distribution: tools/install.sh installs h5py for it.
 check() { /usr/bin/python3 "$here/check_run.py" "$@"; }
 
 wait_for_end() { wait_until "the job ends" job_is "$1" '@(COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL)'; }  # JOB
@@ -74,15 +75,16 @@ wait_for_completion() {  # JOB
     on_head "$work/build/finch" status "$run" >/dev/null || fail "finch status: $?, want 0 (complete)"
 }
 
-# A step's daemon outlives its tasks by seconds and holds the step's sockets, which the next start needs.
-no_step_of() {  # JOB, also an array's task, whose own id is another
+# True if no slurmstepd of this job runs. The daemon of a step outlives its tasks by seconds and holds sockets that the
+# next start needs.
+no_step_of() {  # JOB: also ARRAY_TASK, which has a job id of its own
     local id
     id=$(on_head scontrol show job --oneliner "$1" | sed 's/^JobId=\([0-9]*\).*/\1/')
     ! on_head pgrep -f "^slurmstepd: \[$id\." >/dev/null
 }
 
-# Waits for the requeue, keeps a copy of what the stopped run holds, and lets the job start again at once: Slurm would
-# wait two minutes.
+# Waits for the requeue, copies the archive of the stopped run, and lets the job start immediately: Slurm would wait two
+# minutes.
 # shellcheck disable=SC2053  # the code is a pattern
 start_again() {  # JOB STATUS-CODES
     local code=0
@@ -92,13 +94,13 @@ start_again() {  # JOB STATUS-CODES
     [[ $code == $2 ]] || fail "finch status after the stop: $code, want $2"
     cp "$run/population.h5" "$work/stopped.h5"
     wait_until "the ended step has left the nodes" no_step_of "$1"
-    sleep 1.1  # Slurm refuses a start in the very second in which it ended the last one: "Job credential revoked"
+    sleep 1.1  # Slurm refuses a start in the same second in which the last start ended: "Job credential revoked"
     wait_until "the job may start" on_head scontrol update JobId="$1" StartTime=now
 }
 
 check_run() { check "$run/population.h5" --evaluations $budget "$@" || fail "the archive"; }
 
-# The kill -9 of one rank, found by the number that Slurm gave it.
+# Sends KILL to the rank with this SLURM_PROCID.
 kill_rank() {  # RANK
     on_head bash -c '
         for process in $(pgrep -x finch || true); do
@@ -107,7 +109,7 @@ kill_rank() {  # RANK
         exit 1' || fail "rank $1 does not run"
 }
 
-# The job has the run's name, and its comment says at the end how far it came.
+# The job gets the name of the run, and at the end its comment shows the run's progress.
 completes() {
     local id
     id=$(FINCH_COMMENT_SECONDS=1 submit)
@@ -119,7 +121,8 @@ completes() {
 
 has_all_ranks() { grep -q ': 4 ranks on 2 nodes' "$work/output" || fail "not 4 ranks on 2 nodes"; }
 
-# A job that a step of an array's task submits has that task's variables, and none of its limits.
+# A step of an array task submits a job. The job inherits the variables of the task, but the limits of the task must not
+# apply.
 a_job_within_a_job() {
     local outer id
     outer=$(on_head sbatch --parsable --array=5 --nodes=1 --ntasks=1 --mem=200M --distribution=cyclic --output="$work/outer" --wrap "
@@ -134,7 +137,8 @@ a_job_within_a_job() {
     grep -q "start 0 of job $id in $work:" "$work/output" || fail "it takes itself for another job"
 }
 
-# A shell of srun --pty holds the allocation's CPUs, and has the variables of a step of one task.
+# The job script runs in a shell that srun started in an allocation. The shell holds the CPUs of the allocation, and its
+# environment has the variables of a step with one task.
 a_shell_within_an_allocation() {
     on_head salloc --nodes=2 --ntasks-per-node=2 --cpus-per-task=1 --mem-per-cpu=500M --time=20 srun --nodes=1 --ntasks=1 \
         bash "$work/jobs/evolve.sbatch" tiny.yaml --run "$run" --set search.budget.evaluations=$budget >"$work/output" 2>&1 ||
@@ -143,7 +147,8 @@ a_shell_within_an_allocation() {
     has_all_ranks
 }
 
-# All components of a heterogeneous job take part, and what the job script sets under --export=NONE reaches the ranks.
+# All components of a heterogeneous job run ranks. Variables that the job script sets under --export=NONE reach the
+# ranks.
 a_heterogeneous_job() {
     printf '#!/bin/bash\nexport %s %s %s\nexec bash "%s" "$@"\n' OMPI_MCA_mpi_yield_when_idle=1 PMIX_MCA_gds=hash \
         OMPI_MCA_btl_vader_single_copy_mechanism=none "$work/jobs/evolve.sbatch" >"$work/my job.sh"
@@ -154,7 +159,7 @@ a_heterogeneous_job() {
     has_all_ranks
 }
 
-# A job that is told to stop in the middle requeues, resumes without being told to, and completes.
+# A job that gets USR2 during the search requeues itself, resumes automatically, and completes.
 stops_and_resumes() {
     local id
     id=$(submit)
@@ -167,7 +172,7 @@ stops_and_resumes() {
 
 has_reached() { [ "$(tail -n 1 "$run.trails/$2" 2>/dev/null)" = "$1" ]; }  # EPOCH INDIVIDUAL
 
-# Programs on two ranks each get the signal, save, and go on at their epoch after the requeue; none trains one twice.
+# Programs on two ranks get the signal, save, and continue at their epoch after the requeue. No epoch is trained twice.
 programs_stop_and_resume() {
     local id held trail
     export HELD_INDIVIDUALS="0.0.2 0.1.2"
@@ -187,8 +192,8 @@ programs_stop_and_resume() {
     done
 }
 
-# A worker's ranks on both nodes meet at the address and port that they are given, and know their places by the rules of
-# Lightning, jax and ignite.
+# The ranks of a worker on both nodes connect over MASTER_ADDR and MASTER_PORT. Lightning, jax and ignite compute the
+# right ranks and sizes from the program's environment.
 programs_across_nodes() {
     local id
     id=$(config=program.yaml submit --set workers.ranks=4 --set workers.islands=1 --set search.budget.evaluations=3)
@@ -197,7 +202,7 @@ programs_across_nodes() {
     [ "$(cat "$run".trails/* | grep -c '^begins after 0 as one of 4 on 2$')" = 3 ] || fail "$(head "$run".trails/*)"
 }
 
-# The leader's program starts an MPI program on both nodes of its worker, by mpirun and by srun.
+# The program of the leader starts an MPI program on both nodes of the worker, once by mpirun and once by srun.
 a_leader_starts_an_mpi_program() {
     local id start
     cp "$(dirname "$program")/tests/finch_mpi_program" "$work/"
@@ -213,25 +218,25 @@ a_leader_starts_an_mpi_program() {
     done
 }
 
-# Rank 1 needs 4 s longer than the others for its last snapshot, so the ranks leave at different moments.
+# Rank 1 needs 4 s longer than the others for its last snapshot, so the ranks end at different times.
 one_rank_is_late() {
     export FINCH_TEST_SNAPSHOT_DELAY=1:4
     stops_and_resumes
 }
 
-# The leader of the second worker dies without a word in the middle of a training.
+# The leader of the second worker is killed during a training.
 a_rank_is_killed() {
     local id
     id=$(submit)
     wait_until "three evaluations are done" has_results 3
     cp "$run/population.h5" "$work/running.h5"
     kill_rank 2
-    start_again "$id" '7[56]'   # interrupted, or stopped by the TERM that the others got
+    start_again "$id" '7[56]'   # 76: killed; 75: stopped by the TERM that the other ranks got
     wait_for_completion "$id"
     check_run --earlier "$work/running.h5" --earlier "$work/stopped.h5"
 }
 
-# A job that its user cancels stays away.
+# A job that its user cancels does not come back.
 a_cancelled_job_stays_away() {
     local id
     id=$(submit)
@@ -242,7 +247,7 @@ a_cancelled_job_stays_away() {
     job_is "$id" CANCELLED || fail "the job came back as $(job "$id" JobState)"
 }
 
-# The job of a start that is refused fails, also where the run is complete.
+# If finch refuses a start, the job fails, even if the run is complete.
 a_refused_start_fails() {
     local id
     id=$(submit)
@@ -255,8 +260,8 @@ a_refused_start_fails() {
 
 has_restarted() { [ "$(job "$1" Restarts)" = 1 ]; }
 
-# A first start whose ranks die of USR2 before they know what it means, and before there is a run, is not the end of the
-# job.
+# In the first start, USR2 kills the ranks before they install their handlers and before a run exists. The job must be
+# requeued.
 a_signal_before_the_handlers() {
     local id
     cat >"$work/early" <<'END'
@@ -271,7 +276,7 @@ END
     on_head scancel "$id"
 }
 
-# TERM to the script alone stops the ranks in good order: nothing is lost, and the job goes on later.
+# TERM that reaches only the batch script stops the ranks in order. No result is lost, and the requeued job resumes.
 the_script_is_told_to_end() {
     local id
     id=$(submit)
@@ -282,7 +287,7 @@ the_script_is_told_to_end() {
     check_run --earlier "$work/stopped.h5" --carried
 }
 
-# Slurm's controller is down when the job stops, and comes back later.
+# The job stops while slurmctld is down; slurmctld restarts later. The job must still be requeued.
 the_controller_is_away() {
     local id
     id=$(submit)
@@ -296,7 +301,7 @@ the_controller_is_away() {
     check_run --earlier "$work/stopped.h5" --carried
 }
 
-# Of two tasks of an array, the one that is stopped is requeued, and the other goes on undisturbed.
+# One of two tasks of an array is stopped and requeued. The other task continues undisturbed.
 an_array_task_requeues_itself() {
     local array
     run=$work/run-%a
@@ -305,7 +310,7 @@ an_array_task_requeues_itself() {
         run=$work/run-$task
         wait_until "task $task has a result" has_results 1
     done
-    on_head scancel --signal=USR2 "${array}_2"   # the last task's own job id is that of the array
+    on_head scancel --signal=USR2 "${array}_2"   # the last task has the job id of the array
     start_again "${array}_2" 75
     for task in 1 2; do
         run=$work/run-$task
@@ -315,7 +320,8 @@ an_array_task_requeues_itself() {
     done
 }
 
-# The script of an installed Finch starts the program beside it, at a restart too; a copy of it starts the PATH's.
+# The job script of an installed Finch starts the program of the same installation, also after a requeue. A copy of the
+# script starts the program in PATH.
 an_installed_program() {
     local id prefix=$work/prefix project=$work/project
     cmake --install "$(dirname "$program")" --prefix "$prefix" >/dev/null
@@ -345,7 +351,7 @@ an_installed_program() {
     grep -q "there is no program. Looked for: $project/build/finch, finch in the PATH\." "$work/output" || fail "the places are not named"
 }
 
-# In a job's allocation, plan names the nodes and the places without starting anything.
+# In the allocation of a job, `finch plan` names the nodes and the place of each rank, and starts no run.
 plan_shows_the_allocation() {
     on_head sbatch --wait --nodes=2 --ntasks-per-node=2 --output="$work/output" --chdir="$work" \
         --wrap "build/finch plan configs/tiny.yaml" >/dev/null || fail "plan"
@@ -354,7 +360,7 @@ plan_shows_the_allocation() {
     [ ! -e "$work/runs" ] || fail "plan began a run"
 }
 
-# What finch plan --measure says to submit is accepted, and ends in one start.
+# Slurm accepts the sbatch line that `finch plan --measure` prints, and the search completes in one start.
 a_measured_plan_is_submitted() {
     local line id
     on_head sbatch --wait --nodes=2 --ntasks-per-node=2 --output="$work/output" --chdir="$work" \
@@ -369,10 +375,10 @@ a_measured_plan_is_submitted() {
     [ "$(grep -c 'start [0-9]* of job' "$work/output")" = 1 ] || fail "not one start"
 }
 
-# Nodes with one host name are told apart, and the ranks of a worker on both meet at an address.
+# Finch distinguishes two nodes with equal host names. The ranks of a worker on both nodes connect over an IP address.
 nodes_of_one_name() {
     cd "$work"
-    # shellcheck disable=SC2016  # expanded on the nodes
+    # shellcheck disable=SC2016  # the shell on the nodes expands it
     on_head srun --nodes=2 --ntasks-per-node=1 --mem-per-cpu=300M --mpi=pmix unshare --uts bash -c 'hostname box; exec "$@"' bash \
         build/finch evolve configs/program.yaml --run "$run" --set workers.islands=1 --set search.budget.evaluations=1 \
         >"$work/output" 2>&1 || fail "evolve on nodes of one name: $?"
@@ -382,7 +388,7 @@ nodes_of_one_name() {
     on_head build/finch show "$run" --json | grep -q '"job":"[0-9]*","cluster":"finch"' || fail "the start has no job and cluster"
 }
 
-# Where MPI cannot start, one line says what to write, and MPI's own messages do not come.
+# If MPI cannot start, finch prints one line with the right option, and MPI prints no messages.
 a_step_without_pmix_is_refused() {
     local kind tasks code
     for kind in none pmi2; do

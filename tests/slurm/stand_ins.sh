@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# For the tests of jobs/evolve.sbatch without a cluster: srun, mpirun, scontrol, squeue, sleep and finch are stand-ins that
-# are made here and note how they were called. Sourced with the repository as argument.
-# shellcheck disable=SC2016,SC2317  # stand-ins expand by themselves, claims are called by check
+# Test library for jobs/evolve.sbatch without a cluster. Makes stand-ins for srun, mpirun, scontrol, squeue, sleep and
+# finch that record their calls. The tests source this file with the repository as argument.
+# shellcheck disable=SC2016,SC2317  # the stand-ins expand these variables; check calls the functions
 set -uo pipefail
 source_dir=${1:?the repository}
 scratch=$(mktemp -d)
 export scratch
 trap 'rm -rf "$scratch"' EXIT
-# shellcheck disable=SC2034  # for the tests
+# shellcheck disable=SC2034  # the tests use it
 starts=$scratch/run/state/slurm-7.starts
 failures=0
 
-# A stand-in notes its call, then sources $scratch/events, where a case says what happens during which call: `call` is
-# its kind and number, as "status 2", and `script` the job script's process.
+# A stand-in records its call, then sources $scratch/events. A test writes to that file the commands that run during a
+# call. `call`: kind and number of the call, for example "status 2". `script`: the process id of the job script.
 make_stand_ins() {
     local name
     mkdir -p "$scratch/bin" "$scratch/repository/jobs" "$scratch/repository/configs" "$scratch/repository/build"
     cp "$source_dir/jobs/evolve.sbatch" "$scratch/repository/jobs/"
-    cp "$source_dir/jobs/evolve.sbatch" "$scratch/slurm_script"  # as Slurm does
+    cp "$source_dir/jobs/evolve.sbatch" "$scratch/slurm_script"  # Slurm runs a copy of the script
     touch "$scratch/repository/configs/mnist.yaml"
     cat >"$scratch/prelude" <<'END'
 called() {  # KIND WORDS…
@@ -28,12 +28,12 @@ called() {  # KIND WORDS…
     number=$(wc -l <"$scratch/count $kind") call="$kind $number" script=$(cat "$scratch/pid")
     . "$scratch/events"
 }
-run_ranks() {  # until events say otherwise
+run_ranks() {  # its signal traps record USR2 and TERM
     trap 'echo "$kind heard USR2" >>"$scratch/calls"; stopped=yes' USR2
     trap 'echo "$kind heard TERM" >>"$scratch/calls"; exit 143' TERM
     called "$@"
 }
-signal_all() { kill "-$1" -- "-$script"; kill "-$1" 0; }  # NAME; as Slurm does with a batch step's processes
+signal_all() { kill "-$1" -- "-$script"; kill "-$1" 0; }  # NAME; Slurm signals all processes of a batch step
 wait_for_stop() { for ((i = 0; i < 200; i++)); do [ -z "${stopped:-}" ] || return; /bin/sleep 0.05; done; }
 END
     cat >"$scratch/bin/srun" <<'END'
@@ -73,7 +73,7 @@ END
     cp "$scratch/repository/build/finch" "$scratch/bin/finch-elsewhere"
 }
 
-# What the next run starts from: a job that has begun no run yet.
+# Resets the state for the next case: a job that has not started a run yet.
 arrange() {
     rm -rf "$scratch/run"
     : >"$scratch/record"
@@ -85,7 +85,8 @@ arrange() {
     answers 2
 }
 
-# CODE[:PROGRESS[:START]]…: of the successive status calls; the last repeats. By itself START is another each time.
+# Sets the answers of successive status calls: CODE[:PROGRESS[:START]]…. The last answer repeats. Without START, each
+# answer has a different start.
 answers() {
     local number=1 code progress start
     rm -f "$scratch"/answer-*
@@ -98,12 +99,12 @@ answers() {
     done
 }
 
-# COMMAND happens during the calls whose kind and number fit the pattern CALL; an exit in it breaks the call off.
+# Runs COMMAND during each call with a kind and number that match the pattern CALL. An `exit` in COMMAND ends the call.
 during() {  # CALL COMMAND
     printf '[[ "$call" != %s ]] || { %s; }\n' "${1// /\\ }" "$2" >>"$scratch/events"
 }
 
-# Runs the script in a process group of its own.
+# Runs the job script in a new process group.
 act() {  # [NAME=VALUE…] [ARGUMENT…]
     local -a variables=()
     while [ $# -gt 0 ] && [[ $1 == [A-Z]*=* ]]; do variables+=("$1"); shift; done

@@ -75,7 +75,7 @@ search::Space space_of(std::size_t genes, std::size_t options) {
 
 }  // namespace
 
-TEST_CASE("curves that are on the disk alone are in every later archive, beside new ones") {
+TEST_CASE("curves that exist only in the archive file are copied into every later archive") {
     const TemporaryFolder folder;
     const auto path = folder / "population.h5";
     const search::Space space = samples::mnist_space();
@@ -95,7 +95,7 @@ TEST_CASE("curves that are on the disk alone are in every later archive, beside 
     check_equal(read(path), expected);
 }
 
-TEST_CASE("a curve in memory replaces the one on the disk") {
+TEST_CASE("a curve in memory replaces the curve of the same individual in the archive") {
     const TemporaryFolder folder;
     const auto path = folder / "population.h5";
     const search::Space space = samples::mnist_space();
@@ -110,7 +110,7 @@ TEST_CASE("a curve in memory replaces the one on the disk") {
     check_equal(read(path), population);
 }
 
-TEST_CASE("where the archive is damaged while the run goes on, the curves come from its predecessor") {
+TEST_CASE("if the archive is damaged during the run, the curves are copied from its predecessor") {
     const TemporaryFolder folder;
     const auto path = folder / "population.h5";
     const search::Space space = samples::mnist_space();
@@ -128,7 +128,7 @@ TEST_CASE("where the archive is damaged while the run goes on, the curves come f
     check_equal(read(path), expected);
 }
 
-TEST_CASE("curves of another run at the same place are not taken") {
+TEST_CASE("curves are not copied from the archive of another run") {
     const TemporaryFolder folder;
     const auto path = folder / "population.h5";
     const search::Space space = samples::mnist_space();
@@ -145,18 +145,18 @@ TEST_CASE("curves of another run at the same place are not taken") {
     check_equal(read(path), population);
 }
 
-TEST_CASE("every individual, curve, home and membership comes back to the last bit") {
+TEST_CASE("round trip: individuals, curves, homes and memberships are bitwise equal") {
     check_round_trip(samples::mnist_space(), 3000);
 }
 
-TEST_CASE("archives of no individual, no gene and 500 genes come back") {
+TEST_CASE("round trip: archives without individuals, without genes and with 500 genes") {
     check_round_trip(samples::mnist_space(), 0);
     check_round_trip({}, 20);
     check_round_trip({}, 0);
     check_round_trip(space_of(500, 4), 50);
 }
 
-TEST_CASE("the facts come back, events and reports with them") {
+TEST_CASE("round trip: facts, events and reports") {
     const TemporaryFolder folder;
     ArchiveFacts written = samples::facts();
     written.budget_epochs = 600;
@@ -189,7 +189,7 @@ TEST_CASE("the facts come back, events and reports with them") {
     }
 }
 
-TEST_CASE("the bounds, scales, kinds and words of a space come back, whole numbers beyond doubles too") {
+TEST_CASE("round trip: bounds, scales, kinds and words of a space, also integers above 2^53") {
     const TemporaryFolder folder;
     const std::int64_t large = (std::int64_t{1} << 53) + 1;
     const search::Space space{{{"whole", search::IntGene{-large, large}},
@@ -204,7 +204,7 @@ TEST_CASE("the bounds, scales, kinds and words of a space come back, whole numbe
     CHECK(read(folder / "population.h5").space == space);
 }
 
-TEST_CASE("no gene can have the name of another column of /individuals") {
+TEST_CASE("all columns of /individuals that are not genes are reserved names") {
     const TemporaryFolder folder;
     write_archive(folder / "population.h5", {}, samples::population(2, {}), samples::facts());
     const hdf5::Hid file = hdf5::open_file(folder / "population.h5");
@@ -221,7 +221,7 @@ TEST_CASE("no gene can have the name of another column of /individuals") {
     }
 }
 
-TEST_CASE("a space too large for a row is refused as the user's input") {
+TEST_CASE("a space that does not fit into a table row throws ConfigError") {
     const TemporaryFolder folder;
     const search::Space space = space_of(500, 60);
 
@@ -229,7 +229,7 @@ TEST_CASE("a space too large for a row is refused as the user's input") {
                          doctest::Contains("search.space"), ConfigError);
 }
 
-TEST_CASE("an archive of a later program's format is refused with both versions, and stays where it is") {
+TEST_CASE("an archive with a newer format is refused, naming both versions, and is not renamed") {
     const TemporaryFolder folder;
     const auto path = folder / "population.h5";
     hdf5::write_file(path, [](hid_t file) {
@@ -244,7 +244,7 @@ TEST_CASE("an archive of a later program's format is refused with both versions,
     CHECK(std::filesystem::exists(path));
 }
 
-TEST_CASE("a damaged archive is replaced by its predecessor, and said so") {
+TEST_CASE("a damaged archive is replaced by its predecessor, and the damage is reported") {
     const TemporaryFolder folder;
     const auto path = folder / "population.h5";
     const search::Space space = samples::mnist_space();
@@ -263,7 +263,7 @@ TEST_CASE("a damaged archive is replaced by its predecessor, and said so") {
     CHECK(problems.size() == 2);
 }
 
-TEST_CASE("curves that are no table of this file are refused at the start, also where they are left on the disk") {
+TEST_CASE("an archive with an external link instead of curves or metrics is refused, also with Curves::leave") {
     const TemporaryFolder folder;
     const auto path = folder / "population.h5";
     const search::Space space = samples::mnist_space();
@@ -306,7 +306,7 @@ TEST_CASE("curves that are no table of this file are refused at the start, also 
     }
 }
 
-TEST_CASE("an archive that is lost for good is an error at every start, never a new run") {
+TEST_CASE("read_archive throws each time if a damaged archive has no predecessor") {
     const TemporaryFolder folder;
     const auto path = folder / "population.h5";
     std::vector<std::string> problems;
@@ -320,7 +320,7 @@ TEST_CASE("an archive that is lost for good is an error at every start, never a 
                          doctest::Contains("population.h5.damaged"), FileError);
 }
 
-TEST_CASE("a full disk is an ApiError and leaves the old archive") {
+TEST_CASE("a full disk throws ApiError and leaves the old archive unchanged") {
     const TemporaryFolder folder;
     const auto path = folder / "population.h5";
     const search::Space space = samples::mnist_space();
@@ -338,7 +338,7 @@ TEST_CASE("a full disk is an ApiError and leaves the old archive") {
     check_equal(read(path), before);
 }
 
-TEST_CASE("a link in the place of the file beside the archive is replaced, and what it leads to is left alone") {
+TEST_CASE("a symbolic link named population.h5.new is replaced, and its target is not changed") {
     const TemporaryFolder folder;
     const search::Space space = samples::mnist_space();
     const search::Population population = samples::population(3, space);
@@ -352,7 +352,7 @@ TEST_CASE("a link in the place of the file beside the archive is replaced, and w
     check_equal(read(folder / "population.h5"), population);
 }
 
-TEST_CASE("a genome that does not fit the space is refused") {
+TEST_CASE("write_archive throws Error for a genome that does not fit the space") {
     const TemporaryFolder folder;
     const search::Space space{{{"layers", search::IntGene{1, 9}}}};
     search::Individual individual;
@@ -367,7 +367,7 @@ TEST_CASE("a genome that does not fit the space is refused") {
                          doctest::Contains("has 1 genes, the search has 0"), Error);
 }
 
-TEST_CASE("the time of writing and reading 1 000, 20 000 and 100 000 individuals is printed") {
+TEST_CASE("prints the time to write and read 1 000, 20 000 and 100 000 individuals") {
     const TemporaryFolder folder;
     const search::Space space = samples::mnist_space();
     for (const std::uint32_t count : {1000U, 20000U, 100000U}) {

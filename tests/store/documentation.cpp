@@ -24,7 +24,7 @@ std::string type_name() {
     }
 }
 
-/// The columns of a table of Rows as a table in Markdown.
+/// Returns the columns of the table of `Row` records as a Markdown table.
 template <class Row>
 std::string table_of(const std::string& name) {
     std::ostringstream text;
@@ -60,7 +60,7 @@ std::string all_tables() {
 
 }  // namespace
 
-TEST_CASE("docs/files.md says of every column what its field says (FINCH_UPDATE_DOCS=1 writes it)") {
+TEST_CASE("docs/files.md describes every column as its field does (FINCH_UPDATE_DOCS=1 updates the file)") {
     const std::string begin = "<!-- columns: written by tests/store/documentation.cpp -->\n";
     const std::string end = "<!-- end of columns -->\n";
     const char* const source = std::getenv("FINCH_SOURCE_DIR");

@@ -25,7 +25,7 @@ namespace {
 
 }  // namespace
 
-TEST_CASE("h5dump -d /individuals prints the genes' names, and choices, outcomes and operators by name") {
+TEST_CASE("h5dump -d /individuals prints gene names, and choices, outcomes and operators as words") {
     const TemporaryFolder folder;
     const auto path = folder / "population.h5";
     search::Individual one;
@@ -58,7 +58,7 @@ ino_t inode_of(const std::filesystem::path& path) {
     return ::stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
-TEST_CASE("h5dump and a resume read the archive at any moment while a writer loops and after its kill -9") {
+TEST_CASE("h5dump and read_archive can read the archive during repeated writes and after kill -9 of the writer") {
     const TemporaryFolder folder;
     const auto path = folder / "population.h5";
     const search::Space space = samples::mnist_space();
@@ -74,7 +74,7 @@ TEST_CASE("h5dump and a resume read the archive at any moment while a writer loo
         }
         const auto dumped = testing::run("h5dump -d /individuals " + path.string());
         for (int wait = 0; inode_of(path) == before && wait < 6000; ++wait) {
-            ::usleep(10000);  // until it has written one, however busy the machine is
+            ::usleep(10000);  // waits until the writer has written an archive, even on a busy machine
         }
         ::usleep(static_cast<useconds_t>(random.below(20000)));
         ::kill(writer, SIGKILL);
@@ -92,5 +92,5 @@ TEST_CASE("h5dump and a resume read the archive at any moment while a writer loo
         most = archive->individuals.size();
     }
 
-    CHECK(most >= 112);  // at least one more in every round
+    CHECK(most >= 112);  // every round writes at least one more individual
 }

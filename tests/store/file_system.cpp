@@ -7,7 +7,7 @@
 using namespace finch;
 using namespace finch::store;
 
-TEST_CASE("a local folder writes, locks, syncs and links, and nothing is left in it") {
+TEST_CASE("try_file_system: a local folder supports writes, locks, syncs and hard links, and stays empty") {
     const testing::TemporaryFolder folder;
 
     const FileSystem found = try_file_system(folder.path());
@@ -22,7 +22,7 @@ TEST_CASE("a local folder writes, locks, syncs and links, and nothing is left in
     CHECK(std::filesystem::is_empty(folder.path()));
 }
 
-TEST_CASE("a folder that takes no files is told with the system's words") {
+TEST_CASE("try_file_system: for a folder that is not writable, `problem` contains the failed call") {
     const FileSystem found = try_file_system("/proc/self");
 
     CHECK(!found.writes);
@@ -30,7 +30,7 @@ TEST_CASE("a folder that takes no files is told with the system's words") {
     CHECK(found.problem.find("open: ") == 0);
 }
 
-TEST_CASE("a folder that is not there is told, and not made") {
+TEST_CASE("try_file_system: a missing folder is reported and not created") {
     const testing::TemporaryFolder folder;
 
     const FileSystem found = try_file_system(folder.path() / "nowhere");

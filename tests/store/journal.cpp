@@ -29,13 +29,13 @@ Bytes record(std::uint32_t number, std::size_t text = 0) {
     return search::encode(search::Result{individual}, run_number);
 }
 
-/// The sequence numbers of the individuals that a journal holds, in order.
+/// Returns the sequence numbers of the individuals in a journal, in the order of the file.
 std::vector<std::uint32_t> numbers_in(const std::filesystem::path& path, std::vector<std::string>& problems) {
     const std::string text = contents(path);
     search::RecordReader reader(std::as_bytes(std::span(text)), run_number, path.string());
     std::vector<std::uint32_t> numbers;
     while (const auto found = reader.next()) {
-        numbers.push_back(std::get<search::Result>(*found).individual.id.sequence() - 1);  // as record() made it
+        numbers.push_back(std::get<search::Result>(*found).individual.id.sequence() - 1);  // inverts record()
     }
     problems = reader.problems();
     return numbers;
@@ -58,7 +58,7 @@ std::vector<std::uint32_t> from_to(std::uint32_t first, std::uint32_t last) {
 
 }  // namespace
 
-TEST_CASE("what is written stands in the file at once, record after record") {
+TEST_CASE("each record is in the file as soon as write() returns") {
     const TemporaryFolder folder;
     Journal journal(folder / "j", run_number);
 
@@ -71,7 +71,7 @@ TEST_CASE("what is written stands in the file at once, record after record") {
     CHECK(journal.written() == 50);
 }
 
-TEST_CASE("a new journal begins anew") {
+TEST_CASE("opening a journal of the same run empties it") {
     const TemporaryFolder folder;
     { Journal(folder / "j", run_number).write(record(1)); }
 
@@ -82,7 +82,7 @@ TEST_CASE("a new journal begins anew") {
     CHECK_FALSE(std::filesystem::exists(folder / "j.damaged"));
 }
 
-TEST_CASE("a journal of another run or with damage in it is set aside, not overwritten") {
+TEST_CASE("opening a damaged journal or a journal of another run renames the file instead of overwriting it") {
     const TemporaryFolder folder;
     { Journal(folder / "other", run_number + 1).write(search::encode(search::Event{}, run_number + 1)); }
     testing::put_contents(folder / "rubbish", "not a record at all");
@@ -95,8 +95,7 @@ TEST_CASE("a journal of another run or with damage in it is set aside, not overw
     CHECK(contents(folder / "other").empty());
 }
 
-TEST_CASE(
-    "once another job has begun the journal anew, nothing of the first one's comes into it, and it hears of that") {
+TEST_CASE("if a second job reopens a journal, it receives no records of the first job, and sync() of that job throws") {
     const TemporaryFolder folder;
     Journal first(folder / "j", run_number);
     first.write(record(1));
@@ -112,7 +111,7 @@ TEST_CASE(
     CHECK(numbers_in(folder / "j") == from_to(30, 31));
 }
 
-TEST_CASE("forgetting everything empties the file, and writing goes on") {
+TEST_CASE("forget() of all records empties the file, and later records are appended") {
     const TemporaryFolder folder;
     Journal journal(folder / "j", run_number);
     journal.write(record(1));
@@ -126,7 +125,7 @@ TEST_CASE("forgetting everything empties the file, and writing goes on") {
     CHECK(journal.written() == 3);
 }
 
-TEST_CASE("forgetting a megabyte keeps exactly the tail, and writing goes on behind it") {
+TEST_CASE("forget() of more than a megabyte keeps exactly the later records, and new records are appended") {
     const TemporaryFolder folder;
     Journal journal(folder / "j", run_number);
     for (std::uint32_t number = 1; number <= 300; ++number) {
@@ -145,7 +144,7 @@ TEST_CASE("forgetting a megabyte keeps exactly the tail, and writing goes on beh
           1);
 }
 
-TEST_CASE("forgetting a little, the same again, or less than before loses nothing") {
+TEST_CASE("forget() with small, repeated or decreasing counts loses no later record") {
     const TemporaryFolder folder;
     Journal journal(folder / "j", run_number);
     for (std::uint32_t number = 1; number <= 10; ++number) {
@@ -162,7 +161,7 @@ TEST_CASE("forgetting a little, the same again, or less than before loses nothin
     CHECK(journal.written() == 10);
 }
 
-TEST_CASE("a record that does not fit on the disk is a StorageError, and the file ends with the last whole record") {
+TEST_CASE("write throws StorageError on a full disk, and the file ends with the last complete record") {
     const TemporaryFolder folder;
     Journal journal(folder / "j", run_number);
     for (std::uint32_t number = 1; number <= 5; ++number) {
@@ -184,7 +183,7 @@ TEST_CASE("a record that does not fit on the disk is a StorageError, and the fil
     CHECK(journal.written() == 6);
 }
 
-TEST_CASE("where the tail cannot be written, forgetting leaves the longer file") {
+TEST_CASE("forget() leaves the file unchanged if the remaining records cannot be written") {
     const TemporaryFolder folder;
     Journal journal(folder / "j", run_number);
     for (std::uint32_t number = 1; number <= 300; ++number) {
@@ -203,7 +202,7 @@ TEST_CASE("where the tail cannot be written, forgetting leaves the longer file")
     CHECK(numbers_in(folder / "j") == from_to(1, 301));
 }
 
-TEST_CASE("what is no file in the journal's place is set aside, a link too, and what it leads to is left alone") {
+TEST_CASE("links, folders and FIFOs in place of a journal are renamed, and link targets are not changed") {
     const TemporaryFolder folder;
     testing::put_contents(folder / "precious", "do not empty me");
     std::filesystem::create_symlink(folder / "precious", folder / "link");
@@ -222,7 +221,7 @@ TEST_CASE("what is no file in the journal's place is set aside, a link too, and 
     CHECK_FALSE(std::filesystem::exists(folder / "nowhere"));
 }
 
-TEST_CASE("kill -9 at any moment of writing and forgetting loses nothing that was not forgotten") {
+TEST_CASE("kill -9 at any moment of write() and forget() loses only records that were forgotten") {
     const TemporaryFolder folder;
     RandomStream random(9, Purpose::test);
     for (int round = 0; round < 25; ++round) {
@@ -254,12 +253,13 @@ TEST_CASE("kill -9 at any moment of writing and forgetting loses nothing that wa
         REQUIRE_FALSE(numbers.empty());
         CHECK(numbers == from_to(numbers.front(), numbers.back()));
         CHECK(numbers.back() >= told);
-        CHECK(numbers.front() <= (told + 1) / 500 * 500 + 1);  // the next one may be written, and forget, untold
+        // The writer may have written one more record, and called forget(), without reporting it.
+        CHECK(numbers.front() <= (told + 1) / 500 * 500 + 1);
         std::filesystem::remove(folder / "j");
     }
 }
 
-TEST_CASE("the time of one record is printed") {
+TEST_CASE("prints the time to write one record") {
     const TemporaryFolder folder;
     Journal journal(folder / "j", run_number);
     const Bytes bytes = record(1);

@@ -24,7 +24,7 @@ using testing::TemporaryFolder;
 
 namespace {
 
-/// Runs `body` in a process of its own; its result is the exit code.
+/// Runs `body` in a forked process. Returns the exit code of this process, which is the result of `body`.
 int in_another_process(const std::function<int()>& body) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -35,7 +35,7 @@ int in_another_process(const std::function<int()>& body) {
     return WEXITSTATUS(status);
 }
 
-/// 0 where the lock is free for `job`, 1 where it is refused.
+/// Returns 0 if `job` gets the lock, and 1 if the lock is refused.
 int try_lock(const RunDirectory& directory, const std::string& job, LockKind kind) {
     try {
         const RunLock lock(directory, job, LockOptions{kind});
@@ -45,7 +45,7 @@ int try_lock(const RunDirectory& directory, const std::string& job, LockKind kin
     }
 }
 
-/// A process that holds the lock until it is killed.
+/// Starts a process that holds the lock until it is killed.
 pid_t start_holder(const RunDirectory& directory, const std::string& job, LockKind kind) {
     int pipe_ends[2];
     REQUIRE(::pipe(pipe_ends) == 0);
@@ -68,7 +68,7 @@ void kill_holder(pid_t holder) {
     ::waitpid(holder, nullptr, 0);
 }
 
-/// The last sign of life was `age` seconds ago.
+/// Sets the time of the last heartbeat to `age` seconds ago.
 void set_age(const RunDirectory& directory, double age) {
     const double then = unix_seconds() - age;
     const timespec moment{static_cast<time_t>(std::floor(then)), 0};
@@ -76,7 +76,7 @@ void set_age(const RunDirectory& directory, double age) {
     ::utimensat(AT_FDCWD, directory.lock().c_str(), times, 0);
 }
 
-/// A lock by heartbeat that a process on another host renewed `age` seconds ago.
+/// Creates the lock file of a process on another host. Its last heartbeat was `age` seconds ago.
 void leave_foreign_lock(const RunDirectory& directory, const std::string& job, double age) {
     const auto beside = directory.root() / "foreign";
     testing::put_contents(beside, fmt::format("job {}\nhost elsewhere\nprocess 12\nheartbeat abc\n", job));
@@ -86,7 +86,7 @@ void leave_foreign_lock(const RunDirectory& directory, const std::string& job, d
 
 }  // namespace
 
-TEST_CASE("a second process is refused while the first lives, is told who holds the run, and gets it after kill -9") {
+TEST_CASE("a lock is refused while its owner is alive, and free after kill -9; the message names the owner") {
     for (const LockKind kind : {LockKind::automatic, LockKind::heartbeat}) {
         const TemporaryFolder folder;
         const RunDirectory directory(folder.path());
@@ -104,7 +104,7 @@ TEST_CASE("a second process is refused while the first lives, is told who holds 
     }
 }
 
-TEST_CASE("a lock ends with its owner, and can be taken again") {
+TEST_CASE("the destructor of a RunLock releases the lock, and the lock can be acquired again") {
     for (const LockKind kind : {LockKind::automatic, LockKind::heartbeat}) {
         const TemporaryFolder folder;
         const RunDirectory directory(folder.path());
@@ -119,7 +119,7 @@ TEST_CASE("a lock ends with its owner, and can be taken again") {
     }
 }
 
-TEST_CASE("looking at the lock from its own process does not end it") {
+TEST_CASE("is_locked in the owner's process does not release the lock") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder.path());
     const RunLock lock(directory, "1");
@@ -131,8 +131,7 @@ TEST_CASE("looking at the lock from its own process does not end it") {
     CHECK(in_another_process([&] { return is_locked(directory) ? 1 : 0; }) == 1);
 }
 
-TEST_CASE(
-    "a lock of another host counts while it changes, whatever its time says, and is free after a minute without") {
+TEST_CASE("a lock of another host is held while its file changes, and is free after a minute without changes") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder.path());
     for (const LockKind kind : {LockKind::automatic, LockKind::heartbeat}) {
@@ -160,7 +159,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("many locks are watched at the same time") {
+TEST_CASE("are_locked watches many locks concurrently") {
     const TemporaryFolder folder;
     std::vector<RunDirectory> directories;
     for (int run = 0; run < 100; ++run) {
@@ -181,7 +180,7 @@ TEST_CASE("many locks are watched at the same time") {
     CHECK(locked[7]);
 }
 
-TEST_CASE("a copy of a run that goes on is free, and so is a dead one's whose process number lives again") {
+TEST_CASE("a run directory with a copied lock file is not locked, although the process in the file exists") {
     const TemporaryFolder folder;
     const RunDirectory original(folder / "run");
     const RunDirectory copy(folder / "copy");
@@ -196,7 +195,7 @@ TEST_CASE("a copy of a run that goes on is free, and so is a dead one's whose pr
     kill_holder(holder);
 }
 
-TEST_CASE("a process of another machine with this one's host name is not looked for among those of this one") {
+TEST_CASE("a lock of another machine with an equal host name is judged by heartbeat, not by process number") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder.path());
     char host[256] = {};
@@ -212,22 +211,22 @@ TEST_CASE("a process of another machine with this one's host name is not looked 
     leave_lock("machine of another boot\n");
     CHECK(is_locked(directory, beating));
     CHECK_THROWS_AS(RunLock(directory, "2", beating), ConfigError);
-    leave_lock("");  // as earlier programs wrote it
+    leave_lock("");  // a lock file without a machine line, as earlier versions wrote it
     CHECK_FALSE(is_locked(directory, beating));
 }
 
-TEST_CASE("where locks hold on one node only, the heartbeat keeps a job on another node out") {
+TEST_CASE("if file locks work only within a node, the heartbeat refuses a job on another node") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder.path());
     RunLock first(directory, "1", LockOptions{LockKind::automatic, "n1", {}});
-    // The lock on another node's view of the file: there is none.
+    // On the other node, no fcntl lock is visible.
     const LockOptions elsewhere{LockKind::heartbeat, "n2", [&](double) { first.renew(); }};
 
     CHECK_THROWS_WITH_AS(RunLock(directory, "2", elsewhere), doctest::Contains("job 1, process"), ConfigError);
     CHECK_THROWS_WITH_AS(RunLock(directory, "", elsewhere), doctest::Contains("on n1"), ConfigError);
 }
 
-TEST_CASE("the same job's next start waits for the silence of the node that died, then takes the lock over") {
+TEST_CASE("the next start of the same job waits until the dead node's heartbeat expires, then takes the lock") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder.path());
     leave_foreign_lock(directory, "4711", 1);
@@ -245,10 +244,10 @@ TEST_CASE("the same job's next start waits for the silence of the node that died
     CHECK(is_locked(directory));
 }
 
-TEST_CASE("a lock that the kernel keeps for a dead node is taken over by the same job alone") {
+TEST_CASE("an fcntl lock of a dead node is taken over only by the same job") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder.path());
-    // Our own lock stands for that of a node whose server does not know yet that it is gone.
+    // This lock simulates the lock of a dead node, which the file server has not released yet.
     RunLock dead(directory, "4711", LockOptions{LockKind::automatic, "n1", {}});
     int looks = 0;
     const auto pause = [&](double) {
@@ -268,7 +267,7 @@ TEST_CASE("a lock that the kernel keeps for a dead node is taken over by the sam
     CHECK(try_lock(directory, "2", LockKind::automatic) == 1);
 }
 
-TEST_CASE("the same job is refused in the end where its other step on another node lives on") {
+TEST_CASE("a second step of a job is refused while the first step renews the heartbeat on another node") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder.path());
     RunLock first(directory, "4711", LockOptions{LockKind::automatic, "n1", {}});
@@ -285,10 +284,10 @@ TEST_CASE("the same job is refused in the end where its other step on another no
     CHECK_NOTHROW(first.renew());
 }
 
-TEST_CASE("of two that take a free lock at the same moment the last gets it, and the first is refused") {
+TEST_CASE("if two jobs acquire a free lock concurrently, the last writer gets it and the first is refused") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder.path());
-    const auto pause = [&](double) { leave_foreign_lock(directory, "2", 0); };  // between writing and looking
+    const auto pause = [&](double) { leave_foreign_lock(directory, "2", 0); };  // after the write, before the check
 
     CHECK_THROWS_WITH_AS(RunLock(directory, "1", LockOptions{LockKind::automatic, "n1", pause}),
                          doctest::Contains("job 2"), ConfigError);
@@ -296,7 +295,7 @@ TEST_CASE("of two that take a free lock at the same moment the last gets it, and
     CHECK(testing::contents(directory.lock()).find("job 2") == 0);
 }
 
-TEST_CASE("who lost the lock hears of it at the next sign of life, and its end does not disturb the new owner") {
+TEST_CASE("renew throws LockLost if another job took the lock; the destructor does not remove the new lock") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder.path());
     {
@@ -308,7 +307,7 @@ TEST_CASE("who lost the lock hears of it at the next sign of life, and its end d
     CHECK(testing::contents(directory.lock()).find("job 2") == 0);
 }
 
-TEST_CASE("an archive whose run is taken over while it is written replaces nothing") {
+TEST_CASE("an archive is discarded if another job takes the lock during the write") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder.path());
     const search::Space space;
@@ -329,7 +328,7 @@ TEST_CASE("an archive whose run is taken over while it is written replaces nothi
     CHECK(testing::contents(directory.archive()) == before);
 }
 
-TEST_CASE("a lock whose file is gone is a failure of the storage, not another's run") {
+TEST_CASE("renew throws StorageError if the lock file is missing") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder.path());
     RunLock lock(directory, "1");
@@ -338,7 +337,7 @@ TEST_CASE("a lock whose file is gone is a failure of the storage, not another's 
     CHECK_THROWS_AS(lock.renew(), StorageError);
 }
 
-TEST_CASE("a sign of life is given whatever the file system's locks are worth") {
+TEST_CASE("the owner keeps its lock by renewing the heartbeat, with and without fcntl locks") {
     for (const LockKind kind : {LockKind::automatic, LockKind::heartbeat}) {
         const TemporaryFolder folder;
         const RunDirectory directory(folder.path());
@@ -349,7 +348,7 @@ TEST_CASE("a sign of life is given whatever the file system's locks are worth") 
     }
 }
 
-TEST_CASE("a link in the lock's place is refused, and what it leads to is left alone") {
+TEST_CASE("a symbolic link as lock file is refused, and its target is not changed") {
     const TemporaryFolder folder;
     std::filesystem::create_directory(folder / "run");
     const RunDirectory directory(folder / "run");
@@ -362,7 +361,7 @@ TEST_CASE("a link in the lock's place is refused, and what it leads to is left a
     CHECK(testing::contents(folder / "precious") == "do not empty me");
 }
 
-TEST_CASE("a lock that may not be read counts as held") {
+TEST_CASE("a lock file without read permission counts as locked") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder.path());
     std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
@@ -372,7 +371,7 @@ TEST_CASE("a lock that may not be read counts as held") {
     CHECK(testing::without_privileges([&] { return is_locked(directory) ? 0 : 1; }) == 0);
 }
 
-TEST_CASE("a FIFO in the lock's place is refused at once") {
+TEST_CASE("a FIFO as lock file is refused without blocking") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder.path());
     REQUIRE(::mkfifo(directory.lock().c_str(), 0600) == 0);
@@ -381,7 +380,7 @@ TEST_CASE("a FIFO in the lock's place is refused at once") {
     CHECK_THROWS_WITH_AS(RunLock(directory, "1"), doctest::Contains("FIFO"), ConfigError);
 }
 
-TEST_CASE("a lock in a folder that is not there is the user's error") {
+TEST_CASE("a lock in a missing folder throws ConfigError") {
     const TemporaryFolder folder;
 
     CHECK_THROWS_AS(RunLock(RunDirectory(folder / "none"), ""), ConfigError);

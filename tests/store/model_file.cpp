@@ -25,7 +25,7 @@ ModelFile model(std::uint32_t number) {
 
 }  // namespace
 
-TEST_CASE("an individual and its arrays come back to the last bit, under the names that they were given") {
+TEST_CASE("round trip: an individual and its named arrays are bitwise equal") {
     const TemporaryFolder folder;
     ModelFile written = model(3);
     written.classes = {"a cat", "größe"};
@@ -50,7 +50,7 @@ TEST_CASE("an individual and its arrays come back to the last bit, under the nam
     CHECK(find_array(read->arrays, "weights/0.weight").values == written.arrays[0].values);
 }
 
-TEST_CASE("h5dump finds the weights under PyTorch's names and the genes in words") {
+TEST_CASE("h5dump finds the weights under PyTorch's names, and prints genes with their names") {
     const TemporaryFolder folder;
     write_model(folder / "best.h5", model(3));
 
@@ -61,7 +61,7 @@ TEST_CASE("h5dump finds the weights under PyTorch's names and the genes in words
     CHECK(genome.text.find("conv_layers = 2") != std::string::npos);
 }
 
-TEST_CASE("a damaged model is replaced by its predecessor; without one there is nothing but the reason") {
+TEST_CASE("a damaged model is replaced by its predecessor; without one, only the problem is reported") {
     const TemporaryFolder folder;
     const auto path = folder / "a.h5";
     std::vector<std::string> problems;
@@ -82,7 +82,7 @@ TEST_CASE("a damaged model is replaced by its predecessor; without one there is 
     CHECK(problems.size() == 1);
 }
 
-TEST_CASE("removing a model leaves nothing of it") {
+TEST_CASE("remove_model removes the file, its predecessor and its temporary file") {
     const TemporaryFolder folder;
     write_model(folder / "a.h5", model(1));
     write_model(folder / "a.h5", model(1));
@@ -94,7 +94,7 @@ TEST_CASE("removing a model leaves nothing of it") {
     CHECK(fs::is_empty(folder.path()));
 }
 
-TEST_CASE("a model whose predecessor cannot be removed stays, so that it is found again") {
+TEST_CASE("remove_model keeps the model if it cannot remove the predecessor, so a later call can try again") {
     const TemporaryFolder folder;
     write_model(folder / "a.h5", model(1));
     fs::create_directory(folder / "a.h5.previous");
@@ -108,7 +108,7 @@ TEST_CASE("a model whose predecessor cannot be removed stays, so that it is foun
     CHECK(fs::is_empty(folder.path()));
 }
 
-TEST_CASE("an array with a name of our own is refused") {
+TEST_CASE("an array with a name in the reserved group finch/ throws Error") {
     const TemporaryFolder folder;
     ModelFile wrong = model(1);
     wrong.arrays.push_back({"finch/mine", {}, std::vector<double>{1}});
@@ -116,7 +116,7 @@ TEST_CASE("an array with a name of our own is refused") {
     CHECK_THROWS_AS(write_model(folder / "a.h5", wrong), Error);
 }
 
-TEST_CASE("a model of another run or individual is told apart, in words; an older file says nothing of its run") {
+TEST_CASE("why_foreign: describes a model of another run or individual; run 0 (an older file) fits any run") {
     ModelFile one = model(1);
     CHECK(why_foreign(one, 7, one.individual).empty());
     one.run = 7;
@@ -128,7 +128,7 @@ TEST_CASE("a model of another run or individual is told apart, in words; an olde
     CHECK(why_foreign(one, 7, other).find("other genes") != std::string::npos);
 }
 
-TEST_CASE("the run's number comes back") {
+TEST_CASE("round trip: the run number of a model file") {
     const TemporaryFolder folder;
     ModelFile one = model(1);
     one.run = 0xfedcba9876543210;
@@ -141,7 +141,7 @@ TEST_CASE("the run's number comes back") {
     CHECK(read->run == one.run);
 }
 
-TEST_CASE("a link in the place of the file beside is replaced, and what it leads to is left alone") {
+TEST_CASE("symbolic links in place of the temporary file and predecessor are replaced; targets stay unchanged") {
     const TemporaryFolder folder;
     write_model(folder / "a.h5", model(1));
     testing::put_contents(folder / "precious", "do not empty me");
@@ -158,7 +158,7 @@ TEST_CASE("a link in the place of the file beside is replaced, and what it leads
     CHECK(problems.empty());
 }
 
-TEST_CASE("a FIFO or a device under a model's name is refused at once") {
+TEST_CASE("a FIFO or a device in place of a model file is refused without blocking") {
     const TemporaryFolder folder;
     REQUIRE(::mkfifo((folder / "a.h5").c_str(), 0600) == 0);
     fs::create_symlink("/dev/zero", folder / "b.h5");

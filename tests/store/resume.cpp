@@ -23,7 +23,7 @@ namespace {
 
 const search::Space space = samples::mnist_space();
 
-/// A run directory with an archive of `count` individuals.
+/// A run directory that has an archive with `count` individuals.
 class Run {
 public:
     explicit Run(std::uint32_t count) : directory(folder / "run"), population(samples::population(count, space)) {
@@ -61,7 +61,7 @@ search::Individual ended(std::uint32_t number) {
 
 }  // namespace
 
-TEST_CASE("an archive alone gives the population that it was written from") {
+TEST_CASE("recover: an archive without journals gives back the population that was written") {
     const Run run(500);
 
     const Recovered recovered = run.recovered();
@@ -72,7 +72,7 @@ TEST_CASE("an archive alone gives the population that it was written from") {
     CHECK(recovered.problems.empty());
 }
 
-TEST_CASE("the journals of all workers are merged with the archive, whatever their order and repetition") {
+TEST_CASE("the journals of all workers are merged with the archive, independent of order and repetitions") {
     Run run(20);
     const auto first = ended(100);
     const auto second = ended(200);
@@ -90,7 +90,7 @@ TEST_CASE("the journals of all workers are merged with the archive, whatever the
     CHECK(population == run.population);
 }
 
-TEST_CASE("journals of workers beyond the first 256 are read too") {
+TEST_CASE("journals of workers after the first 256 are read") {
     Run run(2);
     run.directory.create(300);
     run.journal(1, {search::Result{ended(50)}});
@@ -102,7 +102,7 @@ TEST_CASE("journals of workers beyond the first 256 are read too") {
     CHECK(population.find(ended(60).id) != nullptr);
 }
 
-TEST_CASE("learning curves stay on the disk where they are not wanted") {
+TEST_CASE("recover does not load learning curves and metrics with Curves::leave") {
     const Run run(40);
 
     const auto recovered = recover(run.directory, OnDamage::set_aside, Curves::leave);
@@ -118,7 +118,7 @@ TEST_CASE("learning curves stay on the disk where they are not wanted") {
     }
 }
 
-TEST_CASE("events and reports of journals join the archive's, each once, the latest report of a worker") {
+TEST_CASE("events and reports of journals are merged with the archive; the latest report per worker counts") {
     const Run run(1);
     const search::Event old = samples::facts().events[1];
     const search::Event young{3.0, 2, "stop", "a signal"};
@@ -138,18 +138,18 @@ TEST_CASE("events and reports of journals join the archive's, each once, the lat
     CHECK(samples::same(recovered.facts.reports.at({3, 0}), later));
 }
 
-TEST_CASE("a start lasted as long as its longest worker, or as was written with it where that is more") {
+TEST_CASE("seconds_of_starts: the maximum of the stored duration and of the workers' reported durations") {
     store::ArchiveFacts facts;
     facts.starts = {{.restart = 0, .seconds = 40}, {.restart = 1, .seconds = 4}, {.restart = 2, .seconds = 7}};
     facts.reports[{0, 0}].up_seconds = 50;
     facts.reports[{0, 1}].up_seconds = 60;
-    facts.reports[{1, 0}].up_seconds = 1e-5;  // it was stopped before it told of more
+    facts.reports[{1, 0}].up_seconds = 1e-5;  // this worker was stopped before its next report
 
     const std::map<std::uint32_t, double> expected{{0, 60}, {1, 4}, {2, 7}};
     CHECK(store::seconds_of_starts(facts) == expected);
 }
 
-TEST_CASE("a torn end of a journal is cut off without a word, and damage before it is named and skipped") {
+TEST_CASE("a truncated last record of a journal is ignored; damage before the last record is reported and skipped") {
     const Run run(0);
     run.journal(0, {search::Result{ended(1)}, search::Result{ended(2)}, search::Result{ended(3)}});
     const auto path = run.directory.journal(0);
@@ -169,7 +169,7 @@ TEST_CASE("a torn end of a journal is cut off without a word, and damage before 
     CHECK(contents(path) == bytes);
 }
 
-TEST_CASE("a journal of another run is named and left out") {
+TEST_CASE("a journal of another run is reported and ignored") {
     const Run run(3);
     Journal(run.directory.journal(4), 1).write(search::encode(search::Result{ended(9)}, 1));
 
@@ -181,7 +181,7 @@ TEST_CASE("a journal of another run is named and left out") {
     CHECK(recovered.problems[0].find("another run") != std::string::npos);
 }
 
-TEST_CASE("a damaged archive is made good by its predecessor and the journals") {
+TEST_CASE("a damaged archive is recovered from its predecessor and the journals") {
     Run run(30);
     run.journal(0, {search::Result{ended(40)}});
     write_archive(run.directory.archive(), space, samples::population(31, space), samples::facts());
@@ -194,7 +194,7 @@ TEST_CASE("a damaged archive is made good by its predecessor and the journals") 
     CHECK(recovered.problems.size() == 2);
 }
 
-TEST_CASE("a directory without a run gives nothing; one whose archive is lost throws each time") {
+TEST_CASE("recover returns nothing for a directory without a run, and throws each time if the archive is lost") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder / "run");
     CHECK_FALSE(recover(directory, OnDamage::set_aside));
@@ -207,7 +207,7 @@ TEST_CASE("a directory without a run gives nothing; one whose archive is lost th
     CHECK_THROWS_AS(static_cast<void>(recover(directory, OnDamage::set_aside)), FileError);
 }
 
-TEST_CASE("what an earlier run has left beside an archive that is gone is no new run, and is named") {
+TEST_CASE("recover refuses a directory with files of an earlier run but without an archive") {
     const auto refused = [](const RunDirectory& directory, const char* why) {
         for (const OnDamage on_damage : {OnDamage::leave, OnDamage::set_aside}) {
             CHECK_THROWS_WITH_AS(static_cast<void>(recover(directory, on_damage)), doctest::Contains(why), ConfigError);
@@ -239,7 +239,7 @@ TEST_CASE("what an earlier run has left beside an archive that is gone is no new
                          doctest::Contains("gone is a symbolic link to purged"), ConfigError);
 }
 
-TEST_CASE("journals without records, and files that any start leaves, are no run") {
+TEST_CASE("a directory that contains only empty journals, a lock and end notes holds no run") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder / "run");
     directory.create();
@@ -251,7 +251,7 @@ TEST_CASE("journals without records, and files that any start leaves, are no run
     CHECK_FALSE(recover(directory, OnDamage::set_aside));
 }
 
-TEST_CASE("what is no journal in state/ is named and skipped: a folder, a FIFO, a link to a device, a socket's place") {
+TEST_CASE("folders, FIFOs and links to devices that are named like journals are reported and skipped") {
     const Run run(5);
     run.journal(0, {search::Result{ended(7)}});
     const auto state = run.directory.state();
@@ -270,7 +270,7 @@ TEST_CASE("what is no journal in state/ is named and skipped: a folder, a FIFO, 
     CHECK(recovered.problems[3].find("d.journal") != std::string::npos);
 }
 
-TEST_CASE("a journal without an end is read up to its first GiB, and named") {
+TEST_CASE("recover reads only the first GiB of a huge journal and reports the journal") {
     const Run run(5);
     run.journal(0, {search::Result{ended(7)}});
     std::filesystem::resize_file(run.directory.journal(0), std::uintmax_t{1} << 40);
@@ -283,7 +283,7 @@ TEST_CASE("a journal without an end is read up to its first GiB, and named") {
     }));
 }
 
-TEST_CASE("who only reads leaves damaged files where they are; the holder of the lock sets them aside") {
+TEST_CASE("damaged files are left in place with OnDamage::leave and renamed with OnDamage::set_aside") {
     const Run run(5);
     write_archive(run.directory.archive(), space, run.population, samples::facts());
     testing::put_contents(run.directory.archive(), "rubbish");
@@ -299,7 +299,7 @@ TEST_CASE("who only reads leaves damaged files where they are; the holder of the
     CHECK(testing::contents(run.directory.archive().string() + ".damaged") == "rubbish");
 }
 
-TEST_CASE("a record of what cannot be is named and skipped, and the rest is recovered") {
+TEST_CASE("a record with impossible values is reported and skipped, and the other records are recovered") {
     struct Lie {
         const char* what;
         std::function<void(search::Individual&)> tell;
@@ -350,7 +350,7 @@ TEST_CASE("a record of what cannot be is named and skipped, and the rest is reco
     }
 }
 
-TEST_CASE("places, reports and events that cannot be are named and skipped") {
+TEST_CASE("moves, copies, reports and events with impossible values are reported and skipped") {
     const Run run(20);
     const search::Individual one = ended(101);
     search::WorkerReport report;
@@ -365,7 +365,7 @@ TEST_CASE("places, reports and events that cannot be are named and skipped") {
     CHECK(recovered.facts.events.size() == samples::facts().events.size());
 }
 
-TEST_CASE("results with losses that are not finite are recovered without a loss") {
+TEST_CASE("recovered results with an infinite or NaN loss have no loss") {
     const double infinity = std::numeric_limits<double>::infinity();
     for (const double loss : {infinity, -infinity, std::nan("")}) {
         for (const auto outcome : {search::Outcome::pruned, search::Outcome::evaluated}) {
@@ -395,7 +395,7 @@ TEST_CASE("results with losses that are not finite are recovered without a loss"
     }
 }
 
-TEST_CASE("an archive with an individual of what cannot be loses that one only") {
+TEST_CASE("an individual with impossible values in the archive is reported and skipped") {
     const Run run(0);
     search::Population population = samples::population(20, space);
     search::Individual liar = ended(101);

@@ -12,7 +12,7 @@ using testing::put_contents;
 using testing::TemporaryFolder;
 namespace fs = std::filesystem;
 
-TEST_CASE("the files have the names that the documentation gives") {
+TEST_CASE("the files have the documented names") {
     const RunDirectory directory("runs/mnist");
 
     CHECK(directory.config() == "runs/mnist/config.yaml");
@@ -23,7 +23,7 @@ TEST_CASE("the files have the names that the documentation gives") {
     CHECK(directory.best_model() == "runs/mnist/models/best.h5");
 }
 
-TEST_CASE("each 256 workers have a folder of their own, the first 256 state itself") {
+TEST_CASE("each group of 256 workers has its own folder, and the first group uses state/ itself") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder / "run");
 
@@ -37,7 +37,7 @@ TEST_CASE("each 256 workers have a folder of their own, the first 256 state itse
           std::vector<fs::path>{directory.state(), directory.state() / "001", directory.state() / "002"});
 }
 
-TEST_CASE("create makes the folders, again too, and leaves nothing else") {
+TEST_CASE("create() makes the folders of a run, can be repeated, and makes no files") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder / "runs/a/b");
 
@@ -50,7 +50,7 @@ TEST_CASE("create makes the folders, again too, and leaves nothing else") {
     CHECK_FALSE(directory.holds_a_run());
 }
 
-TEST_CASE("where nothing can be written, create says where and why") {
+TEST_CASE("create throws ConfigError with path and reason if the folder cannot be created") {
     const TemporaryFolder folder;
     put_contents(folder / "file", "in the way");
 
@@ -60,7 +60,7 @@ TEST_CASE("where nothing can be written, create says where and why") {
     CHECK_THROWS_WITH_AS(RunDirectory("/proc/finch").create(), doctest::Contains("/proc/finch"), ConfigError);
 }
 
-TEST_CASE("a run was begun where an archive is, or was") {
+TEST_CASE("holds_a_run is true if an archive, its predecessor or a damaged archive exists") {
     for (const char* name : {"population.h5", "population.h5.previous", "population.h5.damaged"}) {
         const TemporaryFolder folder;
         const RunDirectory directory(folder.path());
@@ -72,7 +72,7 @@ TEST_CASE("a run was begun where an archive is, or was") {
     }
 }
 
-TEST_CASE("moving aside takes the first free number and everything with it") {
+TEST_CASE("move_aside renames the whole directory with the first free number") {
     const TemporaryFolder folder;
     for (int number = 1; number <= 2; ++number) {
         const RunDirectory directory(folder / "run");
@@ -90,7 +90,7 @@ TEST_CASE("moving aside takes the first free number and everything with it") {
     CHECK_THROWS_AS(RunDirectory(folder / "none").move_aside(), ConfigError);
 }
 
-TEST_CASE("a run directory that is a link: its folder is moved aside, and the link leads to an empty one") {
+TEST_CASE("move_aside of a symbolic link renames the target folder and creates an empty folder in its place") {
     const TemporaryFolder folder;
     fs::create_directories(folder / "scratch/one");
     fs::create_symlink("scratch/one", folder / "current");
@@ -107,7 +107,7 @@ TEST_CASE("a run directory that is a link: its folder is moved aside, and the li
     CHECK_NOTHROW(directory.create());
 }
 
-TEST_CASE("a link that leads nowhere is named, whichever part of the path it is") {
+TEST_CASE("create reports a dangling symbolic link in any part of the path") {
     const TemporaryFolder folder;
     fs::create_symlink("purged", folder / "gone");
     fs::create_directory(folder / "run");
@@ -121,7 +121,7 @@ TEST_CASE("a link that leads nowhere is named, whichever part of the path it is"
     CHECK_FALSE(fs::exists(folder / "purged"));
 }
 
-TEST_CASE("the individual of a snapshot's name comes back, and no other name has one") {
+TEST_CASE("id_of_training parses the id in a snapshot's file name, and returns nothing for other names") {
     const RunDirectory directory("run");
     const search::Id id = search::Id::make(2, 3, 17);
 

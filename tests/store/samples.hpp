@@ -8,7 +8,7 @@
 #include <cmath>
 #include <string>
 
-/// Individuals, spaces and facts for the tests of this module.
+/// Example individuals, spaces and facts for the tests of module store.
 namespace finch::store::samples {
 
 inline search::Space mnist_space() {
@@ -18,12 +18,12 @@ inline search::Space mnist_space() {
              {"gamma", search::RealGene{0.5, 0.999, search::Scale::linear}}}};
 }
 
-/// A NaN with bits of its own.
+/// Returns a NaN with unusual payload bits.
 inline double strange_nan() {
     return std::bit_cast<double>(std::uint64_t{0xFFF8000000000ABC});
 }
 
-/// Every field set, different from individual to individual, with awkward values among them.
+/// Returns an individual with all fields set. The values depend on `number` and include NaN, -0 and a denormal number.
 inline search::Individual individual(std::uint32_t number, const search::Space& space) {
     RandomStream random(5, Purpose::test, number);
     search::Individual one;

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Reads every #include under include/finch and src and fails on what the house does not allow:
+"""includes.py SOURCE_FOLDER: checks the #include lines and threads under include/finch and src.
 
-- an include that goes up or sideways, or along an arrow that the table of modules does not have;
-- a third-party header outside of the module that owns it;
+The test fails on
+
+- an include by a path with `..`, or of a module that the table of modules does not allow;
+- a third-party header outside of the modules that may use it;
 - an `#if` that names a backend outside of the backend;
-- a thread of Finch's own: one thread is all there is, but for loops of the CPU backend, what reads images ahead and what ends an NCCL communicator.
+- a new thread: Finch is single-threaded, except for loops of the CPU backend, the loader of images and the abort of an NCCL communicator.
 
-    includes.py SOURCE_FOLDER      prints the violations; exit code 1 where there are any
-    includes.py --self-test        plants violations in a temporary folder and checks that each is found
+    includes.py SOURCE_FOLDER      prints the violations; exit code 1 if there are any
+    includes.py --self-test        writes violations to a temporary folder and checks that each is found
 """
 
 import pathlib
@@ -15,7 +17,7 @@ import re
 import sys
 import tempfile
 
-# module: its level, and what it may include. What a named module may include comes with it; base is open to all.
+# module: (its level, the modules that it may include). It may also include the modules that these may include. All may include base.
 MODULES = {
     "base": (0, []),
     "pixels": (0, []),
@@ -39,11 +41,11 @@ MODULES = {
     "app": (7, ["run", "process", "evaluate", "doctor", "config", "report", "train", "island", "store"]),
 }
 
-# One header of a module whose others stay closed.
+# Single headers that a module may include although it may not include the rest of their module.
 SINGLE_HEADERS = {"island": ["comm/mailbox.hpp"]}
 
-# The first folder (or the whole name) of a third-party header: the modules (a pattern) that may include it, and the files of the
-# module where not all of them may.
+# First folder (or whole name) of a third-party header: (pattern of the modules that may include it, pattern of their files or None
+# for all files).
 THIRD_PARTY = {
     "mpi.h": ("comm", None),
     "nccl.h": ("comm", r"nccl"),
@@ -57,26 +59,26 @@ THIRD_PARTY = {
     "spdlog": ("base", None),
     "Eigen": ("search", None),
     "nlopt.h": ("search", r"minimize"),
-    "rapidjson": ("evaluate|report", None),  # one reads, one writes
+    "rapidjson": ("evaluate|report", None),  # evaluate parses JSON, report writes it
     "zlib.h": ("data", None),
     "doctest": ("nobody", None),
 }
-# CUDA and its libraries: the backend's, and the CUDA runtime also in comm's one NCCL file.
+# Headers of CUDA and its libraries: only module backend may include them, and the NCCL files of module comm.
 CUDA = re.compile(r"^(cuda|cudnn|cublas|curand|nvrtc|nvml|thrust|cub)")
 CUDA_CONDITION = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*(CUDA|NVCC|NCCL|DNNL)", re.IGNORECASE)
-# What makes a thread, and where it may stand. (std::this_thread is no thread of ours.)
+# Code that creates a thread, and the files in which it is allowed. std::this_thread creates none.
 THREAD = re.compile(r"\bstd::(?:jthread|thread|async)\b|\bpthread_create\b|\bthrd_create\b|\bomp\s+(?:parallel|task)\b|\bstd::execution::par")
 THREAD_PLACES = {
     "#pragma omp parallel for": r"^src/backend/cpu/",
     "std::thread(std::move(abort)).detach()": r"^src/comm/nccl_all_reduce\.cpp$",
-    "pthread_create": r"^src/(cluster/signals|pixels/loader)\.cpp$",  # in front of the C library's, for everybody's; the loader's
+    "pthread_create": r"^src/(cluster/signals|pixels/loader)\.cpp$",  # signals.cpp replaces this function; loader.cpp calls it
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SUFFIXES = {".hpp", ".cpp", ".h", ".cu", ".cuh"}
 
 
 def reachable(module):
-    """Every module that `module` may include, itself among them."""
+    """Returns all modules that `module` may include, and `module` itself."""
     found, waiting = {"base", module}, list(MODULES[module][1])
     while waiting:
         name = waiting.pop()
@@ -87,13 +89,13 @@ def reachable(module):
 
 
 def without_comments(text):
-    """`text` with its comments blanked out and its lines kept."""
+    """Replaces comments in `text` by spaces and keeps the line breaks."""
     pattern = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
     return pattern.sub(lambda match: match[0] if match[0][0] == '"' else re.sub(r"[^\n]", " ", match[0]), text)
 
 
 def finch_violation(module, header):
-    """What is wrong with `module` including "finch/`header`"; None where nothing is."""
+    """Returns why `module` may not include "finch/`header`", or None if it may."""
     target = header.split("/")[0]
     if target not in MODULES:
         return f"finch/{header} is in no module"
@@ -105,7 +107,7 @@ def finch_violation(module, header):
 
 
 def third_party_violation(module, name, header):
-    """What is wrong with `module` including `header` in the file called `name`; None where nothing is."""
+    """Returns why `module` may not include the third-party `header` in the file `name`, or None if it may."""
     top = header.split("/")[0]
     if CUDA.match(top):
         if module == "backend" or (module == "comm" and "nccl" in name):
@@ -120,7 +122,7 @@ def third_party_violation(module, name, header):
 
 
 def thread_violation(place, line):
-    """What is wrong with a thread that `line` of the file `place` makes; None where there is none, or nothing is."""
+    """Returns why `line` of the file `place` may not create a thread. Returns None if it creates none or is allowed to."""
     if not THREAD.search(line) or any(re.search(where, place) and what in line for what, where in THREAD_PLACES.items()):
         return None
     return "makes a thread: Finch runs one, whose state nothing guards"
@@ -145,7 +147,7 @@ def file_violations(path, module, place):
 
 
 def violations(root):
-    """Every violation under `root`, and the number of files read."""
+    """Returns all violations under `root`, and the number of files that were read."""
     found, files = [], 0
     for folder in (root / "include" / "finch", root / "src"):
         for path in sorted(folder.rglob("*")):
@@ -267,7 +269,7 @@ def main():
         return self_test()
     found, files = violations(pathlib.Path(sys.argv[1]))
     print("\n".join(found + [f"{files} files, {len(found)} violations"]))
-    # A wrong folder must not pass as a clean one.
+    # A wrong folder must fail: it contains too few files.
     return 1 if found or files < 20 else 0
 
 

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Losses have one order (include/finch/base/loss_order.hpp; of individuals better() in search/individual.hpp): one that is not finite is
-worse than all others. With NaN the standard library's min, max, sort and < answer by chance. This test reads the sources and fails on
+"""loss_order.py SOURCE_FOLDER: finds comparisons of losses that do not use the common order of losses.
 
-- min, max, sort and the like, and on <, >, <= and >=, of anything that is called a loss, a metric, an accuracy or a fitness;
-- propagators that read the loss of an individual past comparable_loss(), whose numbers alone they compare;
-- Python tools that do the same by min, max, sorted or NumPy, whose NaN are not the last.
+The order (include/finch/base/loss_order.hpp; better() in search/individual.hpp for individuals) ranks losses that are not finite last.
+The standard library's min, max, sort and < give arbitrary results for NaN. This test reads the sources and fails on
 
-    loss_order.py SOURCE_FOLDER    prints the places; exit code 1 if there are any
-    loss_order.py --self-test      plants such places in a temporary folder and checks that each is found
+- min, max, sort and similar functions, and <, >, <= and >=, for names that mean a loss, a metric, an accuracy or a fitness;
+- propagators that read the loss of an individual without comparable_loss();
+- Python tools that order losses with min, max, sorted or NumPy functions, which do not all rank NaN last.
+
+    loss_order.py SOURCE_FOLDER    prints the comparisons that it finds; exit code 1 if there are any
+    loss_order.py --self-test      writes such comparisons to a temporary folder and checks that each is found
 """
 import pathlib
 import re
@@ -21,7 +23,7 @@ READ_BY_PROPAGATOR = r"\b(?:individual|parent|twin)\w*(?:\.|->)loss\b"
 PYTHON = r"(?:(?<![\w.])(?:min|max|sorted)|\b(?:np|numpy)\.(?:min|max|amin|amax|sort|argmin|argmax|argsort|lexsort|minimum|maximum))\s*\("
 COMPARABLE = rf"\b(?!is_better_loss){LOSS}\b(?!\.size)"
 
-# file: what may stand there, and why it is right.
+# file: (text of a line that is allowed, reason).
 ALLOWED = {
     "include/finch/base/loss_order.hpp": [("", "the order itself")],
     "include/finch/search/individual.hpp": [("return a.loss < b.loss;", "better(): of two finite losses")],
@@ -31,7 +33,7 @@ ALLOWED = {
 
 
 def argument(text, opening):
-    """What stands between the parenthesis at `opening` and its partner."""
+    """Returns the text between the parenthesis at `opening` and its closing parenthesis."""
     depth = 0
     for place in range(opening, len(text)):
         depth += {"(": 1, ")": -1}.get(text[place], 0)
@@ -41,19 +43,19 @@ def argument(text, opening):
 
 
 def compares(text, call):
-    """Whether `call`, the beginning of one, is given losses, and not the order of losses."""
+    """Returns whether the arguments of a call contain losses but not is_better_loss. `call` matches the function name and "(".""" 
     inside = argument(text, call.end() - 1)
     return re.search(COMPARABLE, inside) and "is_better_loss" not in inside
 
 
 def without_comments(text, is_python):
-    """Comments and texts become spaces: places stay where they are."""
+    """Replaces comments and string literals by spaces, so that all positions stay the same."""
     pattern = r'#[^\n]*|"""[\s\S]*?"""' if is_python else r'//[^\n]*|/\*[\s\S]*?\*/|"(?:\\.|[^"\\\n])*"'
     return re.sub(pattern, lambda found: re.sub(r"[^\n]", " ", found.group()), text)
 
 
 def places(path, name):
-    """(line number, line) of each place that compares losses by other means."""
+    """Returns (line number, line) for each comparison of losses that does not use the common order."""
     is_python = path.suffix == ".py"
     original = path.read_text(encoding="utf-8")
     text = without_comments(original, is_python)
@@ -72,7 +74,7 @@ def places(path, name):
 
 
 def check(root):
-    """Lines that name what is wrong."""
+    """Returns one message per violation under `root`."""
     wrong = []
     files = [path for folder, pattern in (("include/finch", "*.hpp"), ("src", "*.?pp"), ("tools", "*.py"))
              for path in sorted((root / folder).rglob(pattern))]

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Finds every `default:` in a switch over an enum of Finch's own, in include, src and tests, CUDA sources too. A new enumerator would follow it
-unseen, where the compiler (-Wswitch-enum) names each switch that lacks a case.
+"""switches.py SOURCE_FOLDER: finds every `default:` in a switch over an enum of Finch, in include, src and tests, including CUDA sources.
 
-    switches.py SOURCE_FOLDER      prints what it finds; exit code 1 if that is anything
-    switches.py --self-test        plants switches in a temporary folder and checks what is found
+A new enumerator would silently use the default. Without one, the compiler (-Wswitch-enum) reports each switch that lacks a case.
+
+    switches.py SOURCE_FOLDER      prints the switches that it finds; exit code 1 if there are any
+    switches.py --self-test        writes switches to a temporary folder and checks which are found
 """
 
 import pathlib
@@ -18,7 +19,7 @@ CASE = re.compile(r"\bcase\s+((?:\w+\s*::\s*)*)(\w+)\s*:(?!:)")
 
 
 def enums_of(texts):
-    """Names of enums, and the enumerators that need no such name."""
+    """Returns the names of all enums, and the enumerators of unscoped enums."""
     names, enumerators = set(), set()
     for text in texts:
         for scoped, name, body in ENUM.findall(text):
@@ -28,7 +29,7 @@ def enums_of(texts):
 
 
 def body_at(text, start):
-    """(what the braces from `start` on enclose, the same without what inner switches enclose)."""
+    """Returns the text in the braces that open at `start`, with and without inner switches."""
     depth, place = 0, start
     for place in range(start, len(text)):
         depth += {"{": 1, "}": -1}.get(text[place], 0)
@@ -44,7 +45,7 @@ def body_at(text, start):
 
 
 def violations(root):
-    """Every violation under `root`, and the number of files read."""
+    """Returns all violations under `root`, and the number of files that were read."""
     paths = [path for folder in ("include", "src", "tests") for path in sorted((root / folder).rglob("*")) if path.suffix in SUFFIXES]
     texts = {path: without_comments(path.read_text(encoding="utf-8")) for path in paths}
     names, enumerators = enums_of(texts.values())
@@ -99,7 +100,7 @@ def main():
         return self_test()
     found, files = violations(pathlib.Path(sys.argv[1]))
     print("\n".join(found + [f"{files} files, {len(found)} violations"]))
-    # A wrong folder must not pass as a clean one.
+    # A wrong folder must fail: it contains too few files.
     return 1 if found or files < 20 else 0
 
 

@@ -9,7 +9,7 @@
 
 namespace finch::testing {
 
-/// While it lives it has what is logged, from `info` up.
+/// Captures all log messages of level `info` and above during its lifetime.
 class CapturedLog {
 public:
     CapturedLog() {

@@ -5,8 +5,8 @@
 
 namespace finch::test {
 
-/// The nearest number of float16, the even one of two equally near: 10 bits of mantissa, multiples of 2⁻²⁴ below 2⁻¹⁴,
-/// infinite from 65520 on.
+/// Returns the nearest float16 number (ties to even): 10 bits of mantissa, multiples of 2⁻²⁴ below 2⁻¹⁴, infinite from
+/// 65520 on.
 inline float to_float16(float value) {
     const double size = std::abs(static_cast<double>(value));
     if (!(size < 65520)) {

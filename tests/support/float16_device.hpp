@@ -14,8 +14,8 @@
 
 namespace finch::test {
 
-/// An operation with weights that rounds what it multiplies to float16 and sums in float32: x, the weights, and the
-/// gradient before the activation. Biases and their gradients are not rounded.
+/// An operation with weights that rounds the factors of products (x, weights, gradient before the activation) to
+/// float16 and sums in float32. Biases and their gradients are not rounded.
 class Float16Operation : public backend::Operation {
 public:
     template <class Shape>
@@ -73,8 +73,8 @@ private:
     std::unique_ptr<backend::Operation> exact_;  ///< float32, without the activation
 };
 
-/// The CPU as a device with float16: by software, exactly rounded. Gradients of the losses of some batches of training,
-/// by their number from 1, are beyond its range.
+/// A CPU device that emulates float16 with exact rounding. `overflows` contains numbers of training batches, from 1.
+/// The loss gradients of these batches exceed the range of float16.
 class Float16Device : public WrappedDevice {
 public:
     explicit Float16Device(std::set<int> overflows = {}) : overflows_(std::move(overflows)) {}

@@ -4,7 +4,8 @@
 
 #include <cstdio>
 
-/// Included once, by a program's main(). A program whose filters leave no test case has tested nothing.
+/// Detects a test program that ran no test case, because its filters select none. Include this header only in the file
+/// of main().
 namespace finch::test {
 
 inline unsigned& cases_run() {
@@ -12,7 +13,7 @@ inline unsigned& cases_run() {
     return count;
 }
 
-/// Says so where there were none.
+/// Returns whether a test case has run. Prints a message if none has.
 inline bool has_run_some() {
     if (cases_run() == 0) {
         std::fprintf(stderr, "No test case was chosen.\n");

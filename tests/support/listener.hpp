@@ -4,7 +4,7 @@
 
 namespace finch::test {
 
-/// Hears of everything and does nothing.
+/// A doctest listener that does nothing. Derived classes override the events that they need.
 class Listener : public doctest::IReporter {
 public:
     explicit Listener(const doctest::ContextOptions&) {}

@@ -1,4 +1,4 @@
-// The main() of every test without MPI, compiled once: doctest's implementation takes seconds.
+// The main() of all tests without MPI. It is compiled only once, because doctest's implementation takes seconds.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "support/has_run_some.hpp"
 

@@ -1,6 +1,5 @@
-// The main() of every MPI test. A failure on any rank fails the run and says on which rank; a test case that hangs is
-// ended by an alarm, which says on which ranks and in which test case (FINCH_TEST_SECONDS, 900 where unset: a loaded
-// machine is no hang).
+// The main() of every MPI test. A failure on any rank fails the run, and the output names the rank. If a test case
+// hangs, an alarm ends the run after FINCH_TEST_SECONDS (default 900, for busy machines) and names the ranks.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "finch/comm/mpi.hpp"
 
@@ -19,7 +18,7 @@
 namespace {
 
 int world_rank = 0;
-char hang_text[512];  // made beforehand, since a signal handler cannot format
+char hang_text[512];  // formatted in advance: a signal handler must not format text
 
 unsigned seconds_per_test_case() {
     const char* text = std::getenv("FINCH_TEST_SECONDS");
@@ -34,11 +33,11 @@ void watch(const char* test_case) {
 
 extern "C" void finch_test_hangs(int) {
     (void)!::write(STDERR_FILENO, hang_text, std::strlen(hang_text));
-    ::sleep(1);  // so that the other ranks speak too before the launcher ends them
+    ::sleep(1);  // gives the other ranks time to print before the launcher ends them
     ::_exit(1);
 }
 
-/// Names the rank with each failure, at once: a rank that failed often lets the others hang.
+/// Prints each failure immediately, with its rank: after a failure on one rank, other ranks often hang.
 class RankReporter : public finch::test::Listener {
 public:
     using Listener::Listener;

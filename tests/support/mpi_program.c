@@ -1,4 +1,4 @@
-/* An MPI program as an objective: its loss is the number of its ranks and, behind the point, of their nodes (4.02). */
+/* An MPI program as an objective. Its loss is the number of ranks + the number of nodes / 100: 4.02 for 4 ranks, 2 nodes. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -10,13 +10,13 @@ namespace {
 
 using namespace backend;
 
-/// The place of (n, row, column, channel) in a tensor (N, height, width, channels).
+/// Returns the index of (n, row, column, channel) in a tensor (N, height, width, channels).
 std::size_t nhwc(std::int64_t n, std::int64_t row, std::int64_t column, std::int64_t channel, std::int64_t height,
                  std::int64_t width, std::int64_t channels) {
     return at(((n * height + row) * width + column) * channels + channel);
 }
 
-/// Calls visit(place in y, place in x, place in the weights) for every product that the convolution sums.
+/// Calls visit(index in y, index in x, index in the weights) for every product in the convolution's sums.
 template <class Visit>
 void each_product(const ConvolutionShape& s, Visit visit) {
     for (std::int64_t n = 0; n < s.batch; ++n)
@@ -39,7 +39,7 @@ void each_product(const ConvolutionShape& s, Visit visit) {
                             }
 }
 
-/// Likewise for a linear layer, whose weights' columns run over channel, row, column.
+/// Calls visit() for every product of a linear layer. The columns of its weights are in the order channel, row, column.
 template <class Visit>
 void each_product(const LinearShape& s, Visit visit) {
     for (std::int64_t n = 0; n < s.batch; ++n)
@@ -57,7 +57,7 @@ std::size_t weights_of(const ConvolutionShape& s) {
 std::size_t weights_of(const LinearShape& s) {
     return at(s.units * s.channels * s.height * s.width);
 }
-/// Outputs over which one bias each is spread, innermost.
+/// Returns the number of biases: the size of the innermost dimension of y.
 std::size_t biases_of(const ConvolutionShape& s) {
     return at(s.channels_out);
 }
@@ -97,7 +97,7 @@ Gradients weighted_backward(const Shape& shape, const Tensor& x, const Tensor& p
     return result;
 }
 
-/// Calls visit(place in y, places in x that lie in its window, padding left out).
+/// Calls visit(index in y, indices in x) for every window. The indices exclude padding.
 template <class Visit>
 void each_window(const PoolingShape& s, Visit visit) {
     std::vector<std::size_t> window;

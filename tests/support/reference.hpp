@@ -7,20 +7,20 @@
 #include <span>
 #include <vector>
 
-/// The oracle of every backend: each operation in double precision by its definition, in plain loops. Layouts and
-/// parameters are those of finch/backend/operation.hpp.
+/// Reference implementations for the tests of all backends: every operation in double precision, in simple loops that
+/// follow its definition. Layouts and parameters are those of finch/backend/operation.hpp.
 namespace finch::reference {
 
 using Tensor = std::vector<double>;
 
-/// The gradients of an operation's input and of its parameters (empty where it has none).
+/// The gradients of an operation's input and parameters. `parameters` is empty if the operation has none.
 struct Gradients {
     Tensor x;
     Tensor parameters;
 };
 
 [[nodiscard]] double activate(backend::Activation activation, double value);
-/// The derivative at the place where the activation gives `y`; where needs_its_input(), `y` is the input.
+/// Returns the derivative of the activation. `y` is its output, or its input if needs_its_input().
 [[nodiscard]] double slope(backend::Activation activation, double y);
 
 [[nodiscard]] Tensor forward(const backend::ConvolutionShape& shape, const Tensor& x, const Tensor& parameters);
@@ -30,7 +30,7 @@ struct Gradients {
 [[nodiscard]] Tensor forward(const backend::MeanShape& shape, const Tensor& x, const Tensor& parameters);
 [[nodiscard]] Tensor forward(const backend::LayerNormShape& shape, const Tensor& x, const Tensor& parameters);
 
-/// `y` is what forward gave for `x`; `grad_y` the gradient of it.
+/// `y` is the result of forward() for `x`, and `grad_y` its gradient.
 [[nodiscard]] Gradients backward(const backend::ConvolutionShape& shape, const Tensor& x, const Tensor& parameters,
                                  const Tensor& y, const Tensor& grad_y);
 [[nodiscard]] Gradients backward(const backend::PoolingShape& shape, const Tensor& x, const Tensor& parameters,
@@ -44,31 +44,32 @@ struct Gradients {
 [[nodiscard]] Gradients backward(const backend::LayerNormShape& shape, const Tensor& x, const Tensor& parameters,
                                  const Tensor& y, const Tensor& grad_y);
 
-/// Batch normalisation of all rows of x in training; `parameters`: weight, then bias. `running` (mean, then variance)
-/// follows, where it is given.
+/// Batch normalisation of all rows of x in training. `parameters`: weight, then bias. Updates the running statistics
+/// `running` (mean, then variance) unless it is null.
 [[nodiscard]] Tensor forward(const backend::BatchNormShape& shape, const Tensor& x, const Tensor& parameters,
                              Tensor* running = nullptr);
 [[nodiscard]] Gradients backward(const backend::BatchNormShape& shape, const Tensor& x, const Tensor& parameters,
                                  const Tensor& y, const Tensor& grad_y);
-/// In validation.
+/// Batch normalisation in validation, which uses the running statistics.
 [[nodiscard]] Tensor normalise(const backend::BatchNormShape& shape, const Tensor& x, const Tensor& parameters,
                                const Tensor& running);
 
-/// The sum over samples of weight · −Σ target · log softmax(logits); `logits` (N, classes). `smoothing`: the share of a
-/// target that all classes get alike.
+/// Returns the sum over samples of weight · −Σ target · log softmax(logits). `logits`: (N, classes). `smoothing`: the
+/// part of a target that is distributed equally over all classes.
 [[nodiscard]] double cross_entropy(const Tensor& logits, std::span<const std::int32_t> labels,
                                    std::span<const float> weights, std::int64_t classes, double smoothing = 0);
-/// Its gradient.
+/// Returns the gradient of cross_entropy() with respect to the logits.
 [[nodiscard]] Tensor cross_entropy_gradient(const Tensor& logits, std::span<const std::int32_t> labels,
                                             std::span<const float> weights, std::int64_t classes, double smoothing = 0);
 
-/// One parameter under an optimizer: the formulas of PyTorch's documentation (torch.optim.SGD, Adam, AdamW, Adadelta).
+/// A parameter with its optimizer state. Uses the formulas in PyTorch's documentation (torch.optim.SGD, Adam, AdamW,
+/// Adadelta).
 struct OptimizedParameter {
     double value = 0;
     double state_a = 0;
     double state_b = 0;
 
-    /// `step`: 1 is the first.
+    /// Updates the parameter. `step` counts from 1.
     void update(const backend::Sgd& sgd, double rate, int step, double grad);
     void update(const backend::Adam& adam, double rate, int step, double grad);
     void update(const backend::AdamW& adam, double rate, int step, double grad);

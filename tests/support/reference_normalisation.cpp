@@ -1,4 +1,4 @@
-// Normalisations; see reference.hpp.
+// Reference implementations of the normalisations, see reference.hpp.
 #include "support/reference_parts.hpp"
 
 #include <cmath>
@@ -9,7 +9,7 @@ using namespace backend;
 
 namespace {
 
-/// (x − mean) / deviation of each sample, and the deviations.
+/// The normalised values (x − mean) / deviation of each sample, and the deviations.
 struct NormalisedSamples {
     Tensor values, deviations;
 };
@@ -45,7 +45,7 @@ Tensor forward(const LayerNormShape& shape, const Tensor& x, const Tensor& param
     return y;
 }
 
-/// With h the normalised values and g the gradient of them: grad_x = (g − mean(g) − h · mean(g · h)) / deviation.
+/// Computes grad_x = (g − mean(g) − h · mean(g · h)) / deviation. h: normalised values, g: their gradient.
 Gradients backward(const LayerNormShape& shape, const Tensor& x, const Tensor& parameters, const Tensor&,
                    const Tensor& grad_y) {
     const std::size_t channels = at(shape.channels);
@@ -70,7 +70,7 @@ Gradients backward(const LayerNormShape& shape, const Tensor& x, const Tensor& p
 
 namespace {
 
-/// Mean and variance (divided by n) of each channel.
+/// The mean and the variance (divided by n) of each channel.
 struct Statistics {
     Tensor mean, variance;
 };
@@ -128,7 +128,7 @@ Tensor normalise(const BatchNormShape& shape, const Tensor& x, const Tensor& par
                   parameters);
 }
 
-/// By the chain rule through mean and variance, each written out.
+/// Applies the chain rule to the mean and the variance explicitly.
 Gradients backward(const BatchNormShape& shape, const Tensor& x, const Tensor& parameters, const Tensor& y,
                    const Tensor& grad_y) {
     const std::size_t channels = at(shape.channels);

@@ -4,14 +4,14 @@
 
 #include <cstddef>
 
-// What the files of the oracle share.
+// Shared functions of the reference implementations.
 namespace finch::reference {
 
 inline std::size_t at(std::int64_t place) {
     return static_cast<std::size_t>(place);
 }
 
-/// The gradient of y · that of the activation, given y; where needs_its_input(), its input.
+/// Returns grad_y times the derivative of the activation. `y` is its output, or its input if needs_its_input().
 inline Tensor before_activation(backend::Activation activation, const Tensor& y, const Tensor& grad_y) {
     Tensor result(grad_y);
     for (std::size_t i = 0; i < y.size(); ++i) {

@@ -1,4 +1,4 @@
-// The loss and the optimizers; see reference.hpp.
+// Reference implementations of the loss and the optimizers, see reference.hpp.
 #include "support/reference_parts.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ using namespace backend;
 
 namespace {
 
-/// exp(logit) / Σ exp(logits) of one row.
+/// Returns exp(logit) / Σ exp(logits) for one row.
 Tensor softmax(const double* logits, std::size_t classes) {
     const double top = *std::max_element(logits, logits + classes);
     Tensor result(classes);

@@ -13,7 +13,7 @@
 
 namespace finch::testing {
 
-/// Counts what goes out through a leader's mailbox.
+/// A mailbox that counts the messages of its leader.
 class CountingMailbox : public comm::Mailbox {
 public:
     explicit CountingMailbox(comm::Mailbox& mailbox) : mailbox_(mailbox) {}
@@ -31,13 +31,13 @@ public:
     bool closed() override { return mailbox_.closed(); }
 
     std::map<std::size_t, std::size_t> sent;       ///< messages to others, by kind of record
-    std::map<std::size_t, std::size_t> sent_to_0;  ///< of them to world rank 0
+    std::map<std::size_t, std::size_t> sent_to_0;  ///< messages to world rank 0, by kind of record
 
 private:
     comm::Mailbox& mailbox_;
 };
 
-/// A journal in memory that outlives its worker, as a file outlives a process.
+/// A journal in memory. Its records outlive the worker, like a file outlives a process.
 class MemoryJournal : public island::Journal {
 public:
     explicit MemoryJournal(std::vector<Bytes>& records) : records_(records) {}
@@ -54,16 +54,16 @@ public:
     }
     void forget(std::uint64_t records) override { forgotten = records; }
 
-    bool full = false;      ///< nothing more can be written
-    bool unsynced = false;  ///< what is written cannot be synced
+    bool full = false;      ///< true: write() fails
+    bool unsynced = false;  ///< true: sync() fails
     std::uint64_t forgotten = 0;
 
 private:
     std::vector<Bytes>& records_;
 };
 
-/// Evaluates Σx², and 1e6 (2 − x0)² as the number of parameters, after a number of looks that depends on the id; with
-/// `loss_after`, trains an epoch at each look.
+/// An evaluator with the loss Σx² and the number of parameters 1e6 (2 − x0)². An evaluation takes a number of advance()
+/// calls (looks) that depends on the id. With `loss_after`, each advance() trains an epoch.
 class SteppedEvaluator : public island::Evaluator {
 public:
     SteppedEvaluator(int slots, int longest) : slots_(static_cast<std::size_t>(slots)), longest_(longest) {}
@@ -140,15 +140,15 @@ public:
 
     int checkpoints = 0;
     std::function<void()> on_checkpoint = [] {};
-    std::size_t epochs = 0;                                                          ///< lines of each learning curve
+    std::size_t epochs = 0;                                                          ///< epochs per learning curve
     std::function<double(const search::Individual&, std::size_t epoch)> loss_after;  ///< may be empty
     search::PruningOptions pruning;
-    std::function<const search::Population&()> population;  ///< that pruning compares with
+    std::function<const search::Population&()> population;  ///< the population with which pruning compares
     double seconds_of_checkpoint = 0;
-    double noise = 0;                          ///< of a loss, times a number below 1009 that depends on the id
-    int looks = 0;                             ///< that every evaluation takes; 0: depends on the id
-    std::map<search::Id, std::size_t> beside;  ///< how many ran when it was started
-    std::vector<search::Id> joined_by;         ///< those beside which another was started
+    double noise = 0;                          ///< added to a loss, times a number below 1009 that depends on the id
+    int looks = 0;                             ///< advance() calls of every evaluation; 0: depends on the id
+    std::map<search::Id, std::size_t> beside;  ///< by individual: evaluations that ran at its start
+    std::vector<search::Id> joined_by;         ///< individuals that ran while another was started
     std::function<bool(const search::Genome&)> exists = [](const search::Genome&) { return true; };
     std::function<bool(const search::Individual&)> fails = [](const search::Individual&) { return false; };
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/// A folder that goes when the test ends, and what tests do with files in it.
+/// A folder that is removed at the end of a test, and functions for test files.
 namespace finch::testing {
 
 class TemporaryFolder {
@@ -44,7 +44,8 @@ inline void put_contents(const std::filesystem::path& path, const std::string& t
     std::ofstream(path, std::ios::binary) << text;
 }
 
-/// Runs `body` in a process that permissions hold for, which root passes by; its result is the exit code.
+/// Runs `body` in a forked process without root privileges, so that file permissions apply. Returns the result of
+/// `body`, or 77 if root cannot drop its privileges.
 inline int without_privileges(const std::function<int()>& body) {
     constexpr uid_t nobody = 65534;
     const pid_t child = ::fork();
@@ -56,7 +57,7 @@ inline int without_privileges(const std::function<int()>& body) {
     return WEXITSTATUS(status);
 }
 
-/// What a command printed on both its outputs, and its exit code.
+/// The output of a command (stdout and stderr together), and its exit status.
 struct Printed {
     std::string text;
     int code = 0;

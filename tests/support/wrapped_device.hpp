@@ -11,7 +11,7 @@
 
 namespace finch::test {
 
-/// The CPU, one thread: for devices that differ from it in something that a test is about.
+/// A CPU device with one thread. Base class of test devices that override some of its functions.
 class WrappedDevice : public backend::Device {
 public:
     [[nodiscard]] std::string name() const override { return cpu_->name(); }
@@ -26,7 +26,7 @@ public:
     [[nodiscard]] std::unique_ptr<backend::Operation> make(const backend::OperationShape& shape) override {
         return cpu_->make(shape);
     }
-    /// The CPU's own.
+    /// Returns the operation of the CPU device, also if a derived class overrides make().
     [[nodiscard]] std::unique_ptr<backend::Operation> make_exact(const backend::OperationShape& shape) {
         return cpu_->make(shape);
     }

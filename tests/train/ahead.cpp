@@ -1,4 +1,4 @@
-// A training on a device that runs ahead of the host, as a GPU does.
+// Tests of trainings on a device that runs asynchronously, as a GPU does.
 #include "lagging_device.hpp"
 #include "world.hpp"
 
@@ -8,7 +8,7 @@ using train::State;
 
 namespace {
 
-/// The snapshot at the end of a training that advances by `steps` at a time.
+/// Trains to the end with `steps` steps per call of advance(). Returns the snapshot.
 NamedArrays trained(const comm::Group& group, backend::Device& device, const train::Recipe& recipe,
                     const data::Datasets& datasets, std::int64_t steps) {
     const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
@@ -21,7 +21,7 @@ NamedArrays trained(const comm::Group& group, backend::Device& device, const tra
 
 }  // namespace
 
-TEST_CASE("a device that runs ahead gives the bits of one that does not, however the batches are cut into calls") {
+TEST_CASE("asynchronous device: same bits as a synchronous one, for any number of steps per call") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(90);
     auto recipe = small_recipe(20);
@@ -45,7 +45,7 @@ TEST_CASE("a device that runs ahead gives the bits of one that does not, however
     }
 }
 
-TEST_CASE("a device that runs ahead: after a call some batches may be under way; the next call takes them in") {
+TEST_CASE("asynchronous device: batches may be running after a call; the next call counts them") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(90);
     LaggingDevice device;
@@ -59,8 +59,7 @@ TEST_CASE("a device that runs ahead: after a call some batches may be under way;
     CHECK(training.steps_done() == 4);
 }
 
-TEST_CASE(
-    "a device that runs ahead: a snapshot takes in what is under way, and a restored training ends with equal bits") {
+TEST_CASE("asynchronous device: a snapshot waits for running batches, and a restored training gives the same bits") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(90);
     auto recipe = small_recipe(20);
@@ -86,7 +85,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a training that needs more memory than the device has is refused before anything is allocated") {
+TEST_CASE("a training that needs more memory than the device has throws std::bad_alloc before it allocates anything") {
     class Full : public WrappedDevice {
     public:
         [[nodiscard]] std::int64_t free_bytes() const override { return 1000; }

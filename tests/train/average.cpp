@@ -1,4 +1,4 @@
-// The average of the weights that a training validates and keeps.
+// Tests of the averaged weights, which a training validates and keeps.
 #include "finch/base/error.hpp"
 
 #include "world.hpp"
@@ -18,7 +18,7 @@ train::Recipe averaged_recipe(std::optional<double> decay) {
     return recipe;
 }
 
-/// 23 samples in batches of 8, and 17 to validate on in batches of 8: steps of an epoch.
+/// Steps of an epoch: 23 samples to train on and 17 samples to validate on, in batches of 8.
 constexpr std::int64_t training_steps = 3;
 constexpr std::int64_t epoch_steps = 6;
 
@@ -39,7 +39,7 @@ bool same(const NamedArrays& a, const NamedArrays& b) {
     });
 }
 
-/// All but what an average adds, and what follows from other losses of validation.
+/// Returns the weights and the optimizer's state. These do not depend on the average or on validation losses.
 NamedArrays trained(const NamedArrays& snapshot) {
     NamedArrays arrays = behind(snapshot, "weights/");
     for (NamedArray& array : behind(snapshot, "optimizer/")) {
@@ -50,9 +50,7 @@ NamedArrays trained(const NamedArrays& snapshot) {
 
 }  // namespace
 
-TEST_CASE(
-    "after every step the average is decay · average + (1 − decay) · weights, statistics too; the first step's are "
-    "copied") {
+TEST_CASE("average: each step computes decay · average + (1 − decay) · weights; the first step copies the weights") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(40);
     for (const double decay : {0.95, 0.3}) {
@@ -86,7 +84,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("the averaged weights are validated, and those of the best epoch are kept and measured") {
+TEST_CASE("average: validation uses the averaged weights; the best epoch's averaged weights are kept and measured") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(40);
     const auto recipe = averaged_recipe(0.8);
@@ -112,7 +110,7 @@ TEST_CASE("the averaged weights are validated, and those of the best epoch are k
     CHECK(run->best_epoch() > 0);
 }
 
-TEST_CASE("a training that is measured in the middle of a validation goes on to validate the average") {
+TEST_CASE("average: after a measurement in the middle of a validation, the validation still uses the average") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(40);
     const auto recipe = averaged_recipe(0.8);
@@ -127,7 +125,7 @@ TEST_CASE("a training that is measured in the middle of a validation goes on to 
     CHECK(equal_but_for_seconds(run->snapshot(), undisturbed->snapshot()));
 }
 
-TEST_CASE("an average changes nothing of what is trained; without one a snapshot does not speak of any") {
+TEST_CASE("average: the trained weights do not depend on it; without an average a snapshot has no average arrays") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(40);
     Run plain(group, datasets, averaged_recipe({}));
@@ -140,7 +138,7 @@ TEST_CASE("an average changes nothing of what is trained; without one a snapshot
     CHECK(behind(plain->snapshot(), "average").empty());
 }
 
-TEST_CASE("a decay of 0 gives what a training without an average gives, to the same bits") {
+TEST_CASE("average: a decay of 0 gives the same bits as a training without an average") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(40);
     Run plain(group, datasets, averaged_recipe({}));
@@ -155,7 +153,7 @@ TEST_CASE("a decay of 0 gives what a training without an average gives, to the s
     CHECK(same(plain->best_weights(), averaged->best_weights()));
 }
 
-TEST_CASE("an average begins at the weights that a training begins with") {
+TEST_CASE("average: a training that begins with given weights starts its average with them") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(40);
     auto recipe = averaged_recipe(0.75);
@@ -183,7 +181,7 @@ TEST_CASE("an average begins at the weights that a training begins with") {
     CHECK(equal_but_for_seconds(restored->snapshot(), child->snapshot()));
 }
 
-TEST_CASE("a training with an average goes on from a snapshot at any step to the same bits") {
+TEST_CASE("average: a training resumed from a snapshot at any step ends with the same bits") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(40);
     const auto recipe = averaged_recipe(0.9);
@@ -203,7 +201,7 @@ TEST_CASE("a training with an average goes on from a snapshot at any step to the
     }
 }
 
-TEST_CASE("a snapshot whose average is missing or of other steps is refused, and changes nothing") {
+TEST_CASE("average: a snapshot without an average, or with a wrong step count, is rejected and changes nothing") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(40);
     Run run(group, datasets, averaged_recipe(0.9));

@@ -13,14 +13,14 @@ nn::ModelPlan tutorial(std::int64_t convolutions) {
         {28, 28, 1}, 10, 16);
 }
 
-/// `layers` linear layers of 11 · 10 = 110 parameters each.
+/// Returns a model of `layers` linear layers with 11 · 10 = 110 parameters each.
 nn::ModelPlan equal_layers(std::int64_t layers) {
     return nn::plan_model({nn::FlattenLayer{}, nn::LinearLayer{.repeat = layers}}, {1, 1, 10}, 10, 1);
 }
 
 }  // namespace
 
-TEST_CASE("buckets: the tutorial's linear layer goes at once, the convolutions together") {
+TEST_CASE("buckets: the tutorial's linear layer is one bucket, all convolutions are another") {
     const BucketSchedule schedule(tutorial(6));
 
     REQUIRE(schedule.all().size() == 2);
@@ -28,13 +28,13 @@ TEST_CASE("buckets: the tutorial's linear layer goes at once, the convolutions t
     CHECK(schedule.all()[1] == Bucket{78410, 83060});
 }
 
-TEST_CASE("buckets: with DDP's first bucket everything would go in one message") {
+TEST_CASE("buckets: with DDP's size of the first bucket (1 MiB), all parameters would be one bucket") {
     const BucketSchedule schedule(tutorial(6), {.first_bytes = 1 << 20});
 
     CHECK(schedule.all().size() == 1);
 }
 
-TEST_CASE("buckets: whole layers up to the size, without a gap, the rest last") {
+TEST_CASE("buckets: contain whole layers up to the size limit, without gaps; the remaining layers come last") {
     const BucketSchedule schedule(equal_layers(6), {.first_bytes = 110 * 4, .later_bytes = 2 * 110 * 4 - 3});
 
     REQUIRE(schedule.all().size() == 4);
@@ -44,7 +44,7 @@ TEST_CASE("buckets: whole layers up to the size, without a gap, the rest last") 
     CHECK(schedule.all()[3] == Bucket{550, 660});
 }
 
-TEST_CASE("buckets: a layer of over a GiB goes in several messages") {
+TEST_CASE("buckets: a layer of more than 1 GiB is sent in several messages") {
     const nn::ModelPlan plan = nn::plan_model({nn::FlattenLayer{}, nn::LinearLayer{}}, {1, 1, 1 << 18}, 2500, 1);
     const BucketSchedule schedule(plan);
 
@@ -56,7 +56,7 @@ TEST_CASE("buckets: a layer of over a GiB goes in several messages") {
     CHECK(schedule.all()[2] == Bucket{2 * most, parameters});
 }
 
-TEST_CASE("buckets: each is handed out once, as soon as it is complete, in every step") {
+TEST_CASE("buckets: in every step, each bucket is returned once, as soon as it is complete") {
     BucketSchedule schedule(equal_layers(4), {.first_bytes = 1, .later_bytes = 2 * 110 * 4});
 
     for (int step = 0; step < 2; ++step) {
@@ -72,7 +72,7 @@ TEST_CASE("buckets: each is handed out once, as soon as it is complete, in every
     }
 }
 
-TEST_CASE("buckets: after a failed computation the rest is everything that was not sent") {
+TEST_CASE("buckets: after a failed backward pass, rest() returns all buckets that were not sent") {
     BucketSchedule schedule(tutorial(6));
 
     CHECK(schedule.rest().size() == 2);

@@ -6,18 +6,18 @@
 #include <stdexcept>
 #include <utility>
 
-/// A device and a sum over ranks whose clock only moves where the tests say so.
+/// A device and an all-reduce with a simulated clock. Only their operations advance the clock.
 namespace finch::test {
 
-/// Seconds that things take, and how often they were done.
+/// Durations of operations in seconds, the simulated clock, and counters.
 struct VirtualClock {
     static constexpr double load = 1;
     static constexpr double loss = 2;
     static constexpr double optimizer = 4;
-    static constexpr double forward = 8;    ///< a node
-    static constexpr double backward = 16;  ///< a node
+    static constexpr double forward = 8;    ///< per node
+    static constexpr double backward = 16;  ///< per node
     static constexpr double sum = 3;
-    static constexpr double wait = 32;  ///< of rank 0, for the other
+    static constexpr double wait = 32;  ///< rank 0 waits for the other rank
 
     double now = 100;
     std::int64_t optimizer_steps = 0;
@@ -75,7 +75,7 @@ private:
     VirtualClock& clock_;
 };
 
-/// The sum takes its time; before it rank 0 waits for the other, which is late.
+/// An all-reduce that takes a fixed time. Rank 0 waits for the other rank first, which is always late.
 class ClockedAllReduce : public comm::AllReduce {
 public:
     ClockedAllReduce(VirtualClock& clock, const comm::Group& group)

@@ -21,14 +21,14 @@ TEST_CASE("early stopping: an improvement resets the patience") {
     EarlyStopping stopping{.patience = 2};
 
     for (std::int64_t epoch = 1; epoch <= 10; ++epoch) {
-        // Better in every second epoch.
+        // The loss is smaller in every second epoch.
         (void)stopping.improved(epoch, epoch % 2 == 1 ? 1.0 / static_cast<double>(epoch) : 2.0);
         CHECK_FALSE(stopping.exhausted());
     }
     CHECK(stopping.best_epoch == 9);
 }
 
-TEST_CASE("early stopping: what is not finite is never the best, wherever it stands") {
+TEST_CASE("early stopping: a non-finite loss is never the best, in any epoch") {
     for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
                              -std::numeric_limits<double>::infinity()}) {
         EarlyStopping stopping{.patience = 2};
@@ -44,7 +44,7 @@ TEST_CASE("early stopping: what is not finite is never the best, wherever it sta
     }
 }
 
-TEST_CASE("early stopping: without patience it never ends, and a NaN is no improvement") {
+TEST_CASE("early stopping: without patience a training never stops early, and NaN is not an improvement") {
     EarlyStopping stopping;
 
     CHECK(stopping.improved(1, 1));

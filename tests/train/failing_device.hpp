@@ -9,7 +9,8 @@ namespace finch::test {
 
 enum class Failure { exception, exception_before_forward, nan_loss };
 
-/// Fails in the `when`-th batch (1 is the first): in its loss, or before.
+/// A device that fails in batch `when` (from 1): it throws in the loss or before the forward pass, or returns a NaN
+/// loss.
 class FailingDevice : public WrappedDevice {
 public:
     FailingDevice(Failure failure, int when) : failure_(failure), left_(when) {}

@@ -1,5 +1,5 @@
-// Trainings in float16 on a device of the tests that rounds by software: losses are scaled, and steps whose gradients
-// overflow on any rank are skipped by all. Run with 4 ranks.
+// Tests of float16 trainings on a test device that rounds in software. Losses are scaled. If a step's gradients
+// overflow on any rank, all ranks skip the step. Run with 4 ranks.
 #include "finch/base/error.hpp"
 
 #include "support/float16_device.hpp"
@@ -15,13 +15,13 @@ using train::State;
 
 namespace {
 
-/// Claims float16, and computes in float32, as a precision permits.
+/// Reports support for float16, but computes in float32: a device may be more exact than the precision requires.
 class ExactDevice : public WrappedDevice {
 public:
     [[nodiscard]] bool supports(backend::Precision) const override { return true; }
 };
 
-/// Gradients that are never finite.
+/// A device on which gradients are never finite.
 class OverflowingDevice : public ExactDevice {
 public:
     void softmax_cross_entropy(backend::StepContext& step, const float* logits, std::int64_t columns,
@@ -33,7 +33,7 @@ public:
     }
 };
 
-/// On a device of its own.
+/// A training with its own device and all-reduce.
 class Float16Run {
 public:
     Float16Run(const comm::Group& group, const data::Datasets& datasets, const train::Recipe& recipe,
@@ -74,7 +74,7 @@ train::Recipe float16_recipe(bool residual = false) {
     return recipe;
 }
 
-/// 40 samples in batches of 8, and 20 to validate on: steps of an epoch on one rank.
+/// Training steps of an epoch: 40 samples in batches of 8. 20 samples are for validation.
 constexpr std::int64_t training_steps = 5;
 
 NamedArrays without(NamedArrays snapshot, const std::string& prefix) {
@@ -102,7 +102,7 @@ std::vector<float> parameters_of(const NamedArrays& snapshot) {
 
 }  // namespace
 
-TEST_CASE("float16 learns what float32 learns, by other numbers, and repeats its bits") {
+TEST_CASE("float16: learns as well as float32 with other bits, and repeated trainings give the same bits") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(300);
     auto recipe = small_recipe(100);
@@ -126,7 +126,7 @@ TEST_CASE("float16 learns what float32 learns, by other numbers, and repeats its
     CHECK(equal_but_for_seconds(again->snapshot(), rounded->snapshot()));
 }
 
-TEST_CASE("scaling rounds nothing: where products are float32's, float16 has float32's bits, on 1 to 4 ranks") {
+TEST_CASE("float16: scaling itself does not round; with exact products it gives float32's bits, on 1 to 4 ranks") {
     const auto datasets = bright_rows(60);
     for (const bool residual : {false, true}) {
         for (int ranks = 1; ranks <= 4; ++ranks) {
@@ -146,11 +146,11 @@ TEST_CASE("scaling rounds nothing: where products are float32's, float16 has flo
     }
 }
 
-TEST_CASE("without a scale float16 rounds small gradients to 0, with it they are near float32's") {
+TEST_CASE("float16: without a scale small gradients round to 0; with it they are close to float32's gradients") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
     auto recipe = gradient_recipe(8);
-    // The last layer's weights are so small that what goes back through it is below float16's numbers.
+    // The last layer's weights are so small that the gradients of the earlier layers underflow in float16.
     Run first(group, datasets, recipe);
     NamedArrays weights = weights_of(first->snapshot());
     for (NamedArray& array : weights) {
@@ -183,14 +183,14 @@ TEST_CASE("without a scale float16 rounds small gradients to 0, with it they are
     CHECK(difference(moved(plain, 1.0), expected) > 0.01);
 }
 
-TEST_CASE("a step whose gradient overflows on one rank is skipped by all, and halves the scale of all") {
+TEST_CASE("float16: if a gradient overflows on one rank, all ranks skip the step and halve the scale") {
     const comm::Group group = first_ranks(4);
     const auto datasets = bright_rows(60);
     for (const bool residual : {false, true}) {
         CAPTURE(residual);
         const auto recipe = float16_recipe(residual);
         const int parts = residual ? 2 : 1;
-        // The third step's first part, on rank 2 alone.
+        // The first part of the third step overflows, on rank 2 only.
         const std::set<int> overflows = group.rank() == 2 ? std::set<int>{2 * parts + 1} : std::set<int>{};
         Float16Run run(group, datasets, recipe, overflows);
         (void)run->advance(2);
@@ -214,7 +214,7 @@ TEST_CASE("a step whose gradient overflows on one rank is skipped by all, and ha
         CHECK(run.scale() == LossScale{.scale = 32768, .good_steps = 12, .skipped = 1});
         const NamedArrays end = run->snapshot();
         CHECK(parameters_of(end) != parameters_of(after));
-        // The same bits on all ranks.
+        // All ranks must have the same bits.
         std::vector<double> mine;
         for (const float value : tensors(end, "")) {
             mine.push_back(static_cast<double>(value));
@@ -228,7 +228,7 @@ TEST_CASE("a step whose gradient overflows on one rank is skipped by all, and ha
     }
 }
 
-TEST_CASE("skipped steps are the same on 1 to 4 ranks, whichever rank's gradient overflows") {
+TEST_CASE("float16: the same steps are skipped on 1 to 4 ranks, independent of the rank that overflows") {
     const auto datasets = bright_rows(60);
     const auto recipe = float16_recipe();
     const std::set<int> overflows{1, 2, 6};
@@ -253,13 +253,13 @@ TEST_CASE("skipped steps are the same on 1 to 4 ranks, whichever rank's gradient
     }
 }
 
-TEST_CASE("a training with skipped steps goes on from a snapshot to the same bits, on 2 ranks") {
+TEST_CASE("float16: a training with skipped steps, resumed from a snapshot, gives the same bits on 2 ranks") {
     const int rank = comm::rank_of(MPI_COMM_WORLD);
     const comm::Group pair(MPI_COMM_WORLD, rank / 2, rank % 2);
     const auto datasets = bright_rows(60);
     for (const bool residual : {false, true}) {
         const auto recipe = float16_recipe(residual);
-        // A scale at which the gradients overflow by themselves, until it has come down.
+        // The gradients overflow at this initial scale, until enough steps have halved it.
         Float16Run begun(pair, datasets, recipe);
         const NamedArrays start = with(begun->snapshot(), "loss_scale/scale", double{1 << 22});
         Float16Run whole(pair, datasets, recipe);
@@ -286,7 +286,7 @@ TEST_CASE("a training with skipped steps goes on from a snapshot to the same bit
     }
 }
 
-TEST_CASE("an average begins with the first step that is not skipped; until then it is what the training begins with") {
+TEST_CASE("float16: an average starts at the first step that is not skipped; until then it has the initial weights") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
     auto recipe = float16_recipe();
@@ -314,7 +314,7 @@ TEST_CASE("an average begins with the first step that is not skipped; until then
     CHECK(difference(tensors(run->snapshot(), "average_weights/"), expected) < 1e-6);
 }
 
-TEST_CASE("gradients that overflow at every scale end the training as diverged, on all ranks, however it is advanced") {
+TEST_CASE("float16: gradients that overflow at every scale make the training diverge on all ranks") {
     const auto datasets = bright_rows(60);
     for (const int ranks : {1, 3}) {
         for (const std::int64_t steps : {1, 7, 1000}) {
@@ -334,13 +334,13 @@ TEST_CASE("gradients that overflow at every scale end the training as diverged, 
 
             CHECK(run.scale().is_exhausted());
             CHECK(run.scale().skipped >= 31);
-            CHECK((steps > 1 || run.scale().skipped == 31));  // not only at the epoch's end
+            CHECK((steps > 1 || run.scale().skipped == 31));  // detected before the end of the epoch
             CHECK(tensors(run->snapshot(), "weights/") == start);
         }
     }
 }
 
-TEST_CASE("a training that begins with given weights begins with the first scale") {
+TEST_CASE("float16: a training that begins with given weights starts with the initial scale") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
     auto recipe = float16_recipe();
@@ -355,7 +355,7 @@ TEST_CASE("a training that begins with given weights begins with the first scale
     CHECK(child.scale() == LossScale::initial());
 }
 
-TEST_CASE("a snapshot that has no scale, or one that cannot be, is refused, and changes nothing") {
+TEST_CASE("float16: a snapshot without a scale, or with an invalid one, is rejected; restore() changes nothing") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
     const auto recipe = float16_recipe();

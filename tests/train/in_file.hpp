@@ -11,7 +11,7 @@
 
 namespace finch::test {
 
-/// The same sets with their pixels in a file, of this rank alone.
+/// The same data sets, but the training pixels are in a file. Each rank has its own file.
 class InFile {
 public:
     explicit InFile(const data::Datasets& whole) : sets_(whole) {

@@ -12,12 +12,12 @@
 
 namespace finch::test {
 
-/// Runs ahead as a GPU does, at its worst: a captured step is done only when somebody waits for the device. Until then
-/// its sums are not a number, and a StepContext refuses to be filled anew.
+/// A device that delays all work like a very slow GPU: captured steps run only in synchronize(). Until then the sums
+/// are NaN, and a StepContext cannot be filled again.
 class LaggingDevice : public WrappedDevice {
 public:
     [[nodiscard]] bool runs_ahead() const override { return true; }
-    /// Computed in float32, as a precision permits.
+    /// Computes in float32: a device may be more exact than the precision requires.
     [[nodiscard]] bool supports(backend::Precision) const override { return true; }
     void upload(std::span<const float> from, float* to) override {
         LaggingDevice::synchronize();
@@ -92,7 +92,7 @@ private:
 
         LaggingDevice& device;
         std::unique_ptr<backend::StepContext> context;
-        std::int64_t filled_at = -1;  ///< by how often somebody had waited
+        std::int64_t filled_at = -1;  ///< number of synchronize() calls at that time
     };
 
     struct LaggingStep : backend::CapturedStep {

@@ -1,4 +1,4 @@
-// Class weights and targets of numbers, on 1 to 4 ranks. Run with 4.
+// Tests of class weights and regression losses on 1 to 4 ranks. Run with 4 ranks.
 #include "world.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ using train::State;
 
 namespace {
 
-/// Images of floats whose targets are their mean, times 10 and −1.
+/// Returns float images. The two targets of an image are its mean times 10 and times −1.
 data::Datasets brightness(std::int64_t samples) {
     data::Dataset set{.height = image_size, .width = image_size, .channels = 1, .target_size = 2, .float_pixels = true};
     RandomStream random(12, Purpose::test);
@@ -45,7 +45,7 @@ train::Recipe regression_recipe(train::Loss loss) {
     return recipe;
 }
 
-/// One step on 2 to 4 ranks is that of one rank.
+/// Checks that one step on 2 to 4 ranks gives the same weights as on one rank.
 void check_step_on_ranks(const data::Datasets& datasets, const train::Recipe& recipe) {
     const NamedArrays start = on_one_rank(datasets, recipe, 0);
     const NamedArrays expected = on_one_rank(datasets, recipe, 1);
@@ -58,7 +58,7 @@ void check_step_on_ranks(const data::Datasets& datasets, const train::Recipe& re
     }
 }
 
-/// The mean loss of the samples that `split` names, by what the model says of each; weighted by label.
+/// Returns the weighted mean loss of `samples`, computed from the scores in `measured`. The weights are by label.
 double weighted_loss(const train::Measured& measured, const data::Dataset& set, std::span<const std::int64_t> samples,
                      const std::vector<double>& weights) {
     double loss = 0;
@@ -74,7 +74,7 @@ double weighted_loss(const train::Measured& measured, const data::Dataset& set, 
 
 }  // namespace
 
-TEST_CASE("class weights: one step is the same on 1 to 4 ranks, also in parts and where a batch is small") {
+TEST_CASE("class weights: one step is the same on 1 to 4 ranks, with micro-batches and small batches too") {
     const auto datasets = bright_rows(60);
     for (const std::int64_t batch : {8, 7, 2}) {
         CAPTURE(batch);
@@ -86,7 +86,7 @@ TEST_CASE("class weights: one step is the same on 1 to 4 ranks, also in parts an
     }
 }
 
-TEST_CASE("class weights: their size does not matter, their proportions do; all alike are none") {
+TEST_CASE("class weights: only their ratios matter; equal weights have no effect") {
     const auto datasets = bright_rows(60);
     auto recipe = gradient_recipe(8);
     const NamedArrays start = on_one_rank(datasets, recipe, 0);
@@ -99,7 +99,7 @@ TEST_CASE("class weights: their size does not matter, their proportions do; all 
     CHECK(move_difference(start, after({}), after({1, 8, 2})) > 0.1);
 }
 
-TEST_CASE("class weights: the validation loss is the weighted mean; balanced ones follow from those that train") {
+TEST_CASE("class weights: the validation loss is the weighted mean; balanced weights count only training samples") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
     const data::Dataset& set = datasets.training;
@@ -130,7 +130,7 @@ TEST_CASE("class weights: the validation loss is the weighted mean; balanced one
     check(weights);
 }
 
-TEST_CASE("class weights: another number than the classes', and a class without a sample, are refused") {
+TEST_CASE("class weights: a wrong number of weights, and a class without a training sample, are rejected") {
     const comm::Group group = alone();
     const auto refused = [&](const data::Datasets& datasets, const train::Recipe& recipe, const char* why) {
         CHECK_THROWS_WITH_AS(Run(group, datasets, recipe), doctest::Contains(why), ConfigError);
@@ -147,7 +147,7 @@ TEST_CASE("class weights: another number than the classes', and a class without 
     refused(datasets, recipe, "training.balanced_classes: no sample that trains has the label 0");
 }
 
-TEST_CASE("regression: it learns what a linear model can, and says nothing of accuracy") {
+TEST_CASE("regression: learns a linear function, and the accuracy is NaN") {
     const comm::Group group = alone();
     const auto datasets = brightness(240);
     for (const train::Loss loss : {train::Loss::mean_squared_error, train::Loss::mean_absolute_error}) {
@@ -174,7 +174,7 @@ TEST_CASE("regression: it learns what a linear model can, and says nothing of ac
     }
 }
 
-TEST_CASE("regression: one step is the same on 1 to 4 ranks, and a training goes on to the same bits") {
+TEST_CASE("regression: one step is the same on 1 to 4 ranks, and a resumed training gives the same bits") {
     const auto datasets = brightness(60);
     auto recipe = regression_recipe(train::Loss::mean_squared_error);
     recipe.training.optimizer = backend::Sgd{};

@@ -1,4 +1,4 @@
-// What a training on the CPU takes of this process, beside what its plan says.
+// Compares the memory that a CPU training uses with its plan.
 #include "world.hpp"
 
 #include <fstream>
@@ -10,7 +10,7 @@ using namespace finch::test;
 namespace {
 
 constexpr std::int64_t mebibyte = 1 << 20;
-constexpr std::int64_t libraries = 16 * mebibyte;  ///< what memory_left() keeps for them
+constexpr std::int64_t libraries = 16 * mebibyte;  ///< reserved by memory_left() for libraries
 
 std::int64_t status(const std::string& key) {
     std::ifstream in("/proc/self/status");
@@ -24,19 +24,19 @@ std::int64_t status(const std::string& key) {
     return 0;
 }
 
-/// Resident memory from here on.
+/// Measures the resident memory that was added since construction.
 class Peak {
 public:
     Peak() {
         ::malloc_trim(0);
-        std::ofstream("/proc/self/clear_refs") << "5";  // VmHWM begins anew
+        std::ofstream("/proc/self/clear_refs") << "5";  // resets VmHWM
         before_ = status("VmRSS:");
         can_be_measured_ = status("VmHWM:") - before_ < mebibyte;
     }
     [[nodiscard]] bool can_be_measured() const { return can_be_measured_; }
     [[nodiscard]] std::int64_t highest() const { return status("VmHWM:") - before_; }
     [[nodiscard]] std::int64_t now() const {
-        ::malloc_trim(0);  // what is freed is not counted
+        ::malloc_trim(0);  // returns freed memory to the system
         return status("VmRSS:") - before_;
     }
 
@@ -45,7 +45,8 @@ private:
     bool can_be_measured_ = false;
 };
 
-/// Two wide layers: of the second, the gradient of the input is needed too. About 16 MiB of weights.
+/// Returns a recipe with two wide layers and about 16 MiB of weights. Backward computes the second layer's input
+/// gradient.
 train::Recipe wide_recipe() {
     train::Recipe recipe = small_recipe(20);
     recipe.training.optimizer = backend::Adadelta{};
@@ -56,13 +57,13 @@ train::Recipe wide_recipe() {
 
 }  // namespace
 
-TEST_CASE("a training takes no more than its plan's bytes, nor much less; a snapshot and a restart no more than told") {
+TEST_CASE("a training uses at most its plan's bytes and not much less; a snapshot adds at most snapshot_bytes") {
 #if defined(__SANITIZE_ADDRESS__)
-    return;  // keeps what is freed
+    return;  // AddressSanitizer keeps freed memory
 #endif
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
-    Run(group, datasets, small_recipe(20)).finish();  // the libraries' own memory is taken now
+    Run(group, datasets, small_recipe(20)).finish();  // so that libraries allocate their own memory now
     if (!Peak().can_be_measured()) {
         MESSAGE("the kernel does not let VmHWM begin anew: not measured");
         return;

@@ -1,4 +1,4 @@
-// What decides which epoch is the best one.
+// Tests of the objective that selects the best epoch.
 #include "finch/base/error.hpp"
 
 #include "world.hpp"
@@ -11,7 +11,7 @@ using train::State;
 
 namespace {
 
-/// Enough epochs that the error reaches its smallest value long before the loss does.
+/// Returns a recipe with enough epochs: the error is smallest long before the loss is.
 train::Recipe error_recipe(std::int64_t epochs) {
     auto recipe = small_recipe(40);
     recipe.objective = train::Objective::validation_error;
@@ -34,7 +34,7 @@ std::int64_t epoch_of_smallest_loss(const std::vector<Epoch>& curve) {
 
 }  // namespace
 
-TEST_CASE("with validation_error the best epoch is the first of smallest error, and its weights are kept") {
+TEST_CASE("validation_error: the best epoch is the first with the smallest error; its weights are kept") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(120);
     Run run(group, datasets, error_recipe(12));
@@ -48,7 +48,7 @@ TEST_CASE("with validation_error the best epoch is the first of smallest error, 
     CHECK(tensors(run->best_weights(), "") == tensors(until_then->snapshot(), "weights/"));
 }
 
-TEST_CASE("with validation_error patience counts the epochs without a smaller error") {
+TEST_CASE("validation_error: patience counts the epochs without a smaller error") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(120);
     auto recipe = error_recipe(30);
@@ -62,7 +62,7 @@ TEST_CASE("with validation_error patience counts the epochs without a smaller er
     CHECK(curve.back().validation_loss < curve[static_cast<std::size_t>(run->best_epoch()) - 1].validation_loss);
 }
 
-TEST_CASE("a snapshot that keeps the weights of another epoch than the objective's best is refused") {
+TEST_CASE("a snapshot with the weights of an epoch that the objective does not select is rejected") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(120);
     auto recipe = error_recipe(12);

@@ -1,4 +1,4 @@
-// Where a training's time goes, by a clock that only moves where the tests say so.
+// Tests of a training's time profile, with a simulated clock.
 #include "finch/train/profile.hpp"
 
 #include "train/clocked_device.hpp"
@@ -16,13 +16,13 @@ using backend::Activity;
 
 namespace {
 
-constexpr std::int64_t steps = 3 * 5;        ///< of 40 samples in batches of 8, in 3 epochs
-constexpr std::int64_t validations = 3 * 3;  ///< of 20 samples in batches of 8
+constexpr std::int64_t steps = 3 * 5;        ///< 40 samples in batches of 8, 3 epochs
+constexpr std::int64_t validations = 3 * 3;  ///< 20 samples in batches of 8, 3 epochs
 
-/// What all ranks get.
+/// The result of a profiled training.
 struct Profiled {
     train::ProfileReport report;
-    std::vector<VirtualClock> clock;  ///< this rank's
+    std::vector<VirtualClock> clock;  ///< of this rank
     std::size_t nodes = 0;
     NamedArrays snapshot;
 };
@@ -47,7 +47,7 @@ double whole_epochs(const train::ProfileReport& report, std::size_t rank, Activi
 
 }  // namespace
 
-TEST_CASE("every second of a training on two ranks goes to what took it") {
+TEST_CASE("profile: every second of a training on two ranks is assigned to the activity that took it") {
     const comm::Group group = first_ranks(2);
     const Profiled run = profiled(group);
 
@@ -73,7 +73,7 @@ TEST_CASE("every second of a training on two ranks goes to what took it") {
     CHECK(ranks[static_cast<std::size_t>(group.rank())].whole() == run.clock.front().now - 100);
 }
 
-TEST_CASE("epochs add up to the whole, and samples per second count every sample once") {
+TEST_CASE("profile: the epochs add up to the whole training; samples per second count every sample once") {
     const comm::Group group = first_ranks(2);
     const Profiled run = profiled(group);
 
@@ -92,7 +92,7 @@ TEST_CASE("epochs add up to the whole, and samples per second count every sample
     CHECK(first.validation_speed() == doctest::Approx(20 / slow.of(Activity::validation)));
 }
 
-TEST_CASE("layers have their kinds, PyTorch's names and their share of forward and backward") {
+TEST_CASE("profile: layers have their kinds, PyTorch's names, and their times of forward and backward") {
     const Profiled run = profiled(alone());
 
     REQUIRE(run.report.layers.size() == run.nodes);
@@ -105,7 +105,7 @@ TEST_CASE("layers have their kinds, PyTorch's names and their share of forward a
     CHECK(run.report.layers.back().kind == "linear");
 }
 
-TEST_CASE("every operation has a name of its own") {
+TEST_CASE("profile: every operation has a unique name") {
     const auto names = []<class... Shape>(std::type_identity<std::variant<Shape...>>) {
         return std::set<std::string_view>{Shape::name...};
     }(std::type_identity<backend::OperationShape>());
@@ -114,13 +114,13 @@ TEST_CASE("every operation has a name of its own") {
     CHECK(!names.contains(""));
 }
 
-TEST_CASE("measuring changes no bit of a training") {
+TEST_CASE("profile: measuring changes no bit of a training") {
     const comm::Group group = first_ranks(2);
 
     CHECK(equal_but_for_seconds(profiled(group, true).snapshot, profiled(group, false).snapshot));
 }
 
-TEST_CASE("what a rank does not do in a step that fails leaves nobody waiting, and no second is lost") {
+TEST_CASE("profile: if a step fails on one rank, the other rank does not hang, and all its time is counted") {
     const comm::Group group = first_ranks(2);
     VirtualClock clock;
     clock.failing_batch = group.is_leader() ? -1 : 3;
@@ -142,7 +142,7 @@ TEST_CASE("what a rank does not do in a step that fails leaves nobody waiting, a
     CHECK(report.all.ranks[static_cast<std::size_t>(group.rank())].whole() == clock.now - 100);
 }
 
-TEST_CASE("the table's shares add up to all, and it tells who is waited for") {
+TEST_CASE("profile: the table's shares add up to 1, and the table names the slowest rank") {
     const comm::Group group = first_ranks(2);
     const train::ProfileReport report = profiled(group).report;
     double sum = 0;
@@ -157,7 +157,7 @@ TEST_CASE("the table's shares add up to all, and it tells who is waited for") {
     }));
 }
 
-TEST_CASE("while a device works ahead its own laps count, and what it leaves idle is other") {
+TEST_CASE("profile: for an asynchronous device its own lap times count; its idle time is `other`") {
     const comm::Group group = alone();
     double now = 0;
     train::Profile profile([&now] { return now; });
@@ -166,7 +166,7 @@ TEST_CASE("while a device works ahead its own laps count, and what it leaves idl
     profile.enter({Activity::snapshot});
     now = 7;
     profile.hand_over();
-    profile.enter({Activity::wait});  // of the host alone
+    profile.enter({Activity::wait});  // only the host waits
     now = 17;
     profile.enter({Activity::data});
     backend::LapTimes times;

@@ -1,4 +1,4 @@
-// The same training and the same measurement on 1 to 4 ranks. Run with 4.
+// Tests that a training and a measurement are the same on 1 to 4 ranks. Run with 4 ranks.
 #include "support/wrapped_device.hpp"
 #include "world.hpp"
 
@@ -13,7 +13,7 @@ using train::State;
 
 namespace {
 
-/// Without memory for what differs from step to step.
+/// A device that has no memory for a step context.
 class FullDevice : public WrappedDevice {
 public:
     [[nodiscard]] std::unique_ptr<backend::StepContext> make_step_context(const backend::Images&,
@@ -53,13 +53,13 @@ TEST_CASE("one step's gradient at the same global batch is the same on 1 to 4 ra
     check_gradient_on_ranks(train::Precision::float32);
 }
 
-// What is rounded is of one sample each, or the same on all ranks.
+// Each rounded value belongs to a single sample or is the same on all ranks, so only the sums differ.
 TEST_CASE("one step's gradient in bfloat16 is the same on 1 to 4 ranks, within the rounding of sums" *
           doctest::skip(!supports(train::Precision::bfloat16))) {
     check_gradient_on_ranks(train::Precision::bfloat16);
 }
 
-TEST_CASE("a batch in parts makes the step of the whole, on 1 to 4 ranks, also where a part is empty") {
+TEST_CASE("micro-batches: make the same step as the whole batch on 1 to 4 ranks, also if one of them is empty") {
     const auto datasets = bright_rows(60);
     for (const std::int64_t batch : {8, 7, 2}) {
         auto recipe = gradient_recipe(batch);
@@ -89,9 +89,9 @@ TEST_CASE("a batch in parts makes the step of the whole, on 1 to 4 ranks, also w
     }
 }
 
-TEST_CASE("batch normalisation sees each part of a batch by itself, over all ranks") {
+TEST_CASE("micro-batches: batch normalisation uses each micro-batch separately, over all ranks") {
     const auto datasets = bright_rows(60);
-    for (const std::int64_t batch : {8, 7, 2}) {  // 2 in 3 parts: one is empty
+    for (const std::int64_t batch : {8, 7, 2}) {  // 2 samples in 3 micro-batches: one is empty
         auto recipe = gradient_recipe(batch);
         recipe.model = residual_model();
         recipe.training.micro_batches = 3;
@@ -119,9 +119,9 @@ TEST_CASE("batch normalisation sees each part of a batch by itself, over all ran
     }
 }
 
-TEST_CASE("batch normalisation and dropout see the whole batch: one step is the same on 1 to 4 ranks") {
+TEST_CASE("batch normalisation and dropout use the whole batch: one step is the same on 1 to 4 ranks") {
     const auto datasets = bright_rows(60);
-    for (const std::int64_t batch : {8, 7, 3}) {  // 3 on 4 ranks: one has none
+    for (const std::int64_t batch : {8, 7, 3}) {  // 3 samples on 4 ranks: one rank has none
         auto recipe = gradient_recipe(batch);
         recipe.model = residual_model();
         recipe.data.augmentation = {.shift = 2, .mirror = true, .cutout = 3, .rotation = 25};
@@ -136,7 +136,8 @@ TEST_CASE("batch normalisation and dropout see the whole batch: one step is the 
             (void)run->advance(1);
             const NamedArrays found = run->snapshot();
 
-            // Over all tensors: the gradient of a bias before batch normalisation is 0 but for rounding.
+            // The difference is over all tensors together, because the gradient of a bias before batch normalisation is
+            // 0 apart from rounding.
             CHECK(difference(tensors(found, "weights/"), tensors(expected, "weights/")) < 1e-5);
             int buffers = 0;
             for (const NamedArray& array : expected) {
@@ -149,7 +150,7 @@ TEST_CASE("batch normalisation and dropout see the whole batch: one step is the 
             CHECK(buffers == 4);
             CHECK(find_array(found, "weights/1.num_batches_tracked").values ==
                   NamedArray{.name = {}, .shape = {}, .values = std::vector<std::int64_t>{1}}.values);
-            // The same bits on all ranks of the group.
+            // All ranks of the group must have the same bits.
             std::vector<double> mine;
             for (const float value : tensors(found, "weights/1.running_mean")) {
                 mine.push_back(static_cast<double>(value));
@@ -163,7 +164,8 @@ TEST_CASE("batch normalisation and dropout see the whole batch: one step is the 
 }
 
 TEST_CASE("a whole training with uneven batches is the same on 1 to 4 ranks") {
-    // 43 training samples in batches of 7: the last has 1, so most ranks have none. 17 to validate on.
+    // 43 training samples in batches of 7: the last batch has 1 sample, so most ranks have none. 17 samples are for
+    // validation.
     const auto datasets = bright_rows(60);
     const comm::Group one = alone();
     for (const bool residual : {false, true}) {
@@ -194,7 +196,7 @@ TEST_CASE("a whole training with uneven batches is the same on 1 to 4 ranks") {
                 const auto& expected = reference->curve()[epoch];
                 CHECK(found.training_loss == doctest::Approx(expected.training_loss).epsilon(1e-5));
                 CHECK(found.validation_loss == doctest::Approx(expected.validation_loss).epsilon(1e-5));
-                // Whole numbers of samples, divided by how many there are: a sample counted twice would show.
+                // The number of correct samples must be an integer. A sample that is counted twice would break this.
                 CHECK(std::abs(found.validation_accuracy * 17 - std::round(found.validation_accuracy * 17)) < 1e-9);
                 CHECK(std::abs(found.training_accuracy * 43 - std::round(found.training_accuracy * 43)) < 1e-9);
             }
@@ -207,7 +209,7 @@ TEST_CASE("a whole training with uneven batches is the same on 1 to 4 ranks") {
     }
 }
 
-TEST_CASE("10 007 samples are measured alike by 1 to 4 ranks, every sample once") {
+TEST_CASE("measure: 10 007 samples give the same result on 1 to 4 ranks, and every sample counts once") {
     const auto datasets = bright_rows(60);
     const auto many = bright_rows(10007);
     auto recipe = small_recipe(20);
@@ -235,7 +237,7 @@ TEST_CASE("10 007 samples are measured alike by 1 to 4 ranks, every sample once"
     }
 }
 
-TEST_CASE("samples that are named are measured in their order, by 1 to 4 ranks, as among all") {
+TEST_CASE("measure: a list of samples gives the same results as the whole set, in the list's order, on 1 to 4 ranks") {
     const auto datasets = bright_rows(203);
     const auto recipe = small_recipe(20);
     const comm::Group one = alone();
@@ -271,7 +273,7 @@ TEST_CASE("samples that are named are measured in their order, by 1 to 4 ranks, 
     }
 }
 
-TEST_CASE("a measurement for which one rank has no memory is none on all ranks") {
+TEST_CASE("measure: if one rank has no memory, all ranks throw std::bad_alloc") {
     const auto datasets = bright_rows(60);
     const auto recipe = small_recipe(20);
     const comm::Group one = alone();
@@ -285,7 +287,7 @@ TEST_CASE("a measurement for which one rank has no memory is none on all ranks")
     CHECK_THROWS_AS((void)train::measure(*device, group, recipe, weights, datasets.training, 8), std::bad_alloc);
 }
 
-TEST_CASE("validation within a training counts 1 007 samples once on 1 to 4 ranks") {
+TEST_CASE("validation in a training counts each of 1 007 samples once, on 1 to 4 ranks") {
     const auto datasets = bright_rows(1015);
     auto recipe = small_recipe(1007);
     recipe.training.epochs = 1;
@@ -295,7 +297,7 @@ TEST_CASE("validation within a training counts 1 007 samples once on 1 to 4 rank
         CAPTURE(ranks);
         const comm::Group group = first_ranks(ranks);
         Run run(group, datasets, recipe);
-        // One step of training, then batches of validation but for the last.
+        // One training step, then all validation batches except the last.
         const std::int64_t per_batch = (8 + group.size() - 1) / group.size() * group.size();
         (void)run->advance(1 + (1007 - 1) / per_batch);
         const NamedArrays before_end = run->snapshot();
@@ -317,7 +319,7 @@ TEST_CASE("validation within a training counts 1 007 samples once on 1 to 4 rank
     }
 }
 
-TEST_CASE("batch_size_per_rank makes the global batch, and the learning rate is scaled by the ranks") {
+TEST_CASE("batch_size_per_rank sets the global batch, and the learning rate is scaled by the number of ranks") {
     const auto datasets = bright_rows(60);
     auto recipe = small_recipe(20);
     recipe.training.batch_size_per_rank = 3;

@@ -1,4 +1,4 @@
-// What a recipe says of the training reaches it.
+// Tests that the settings of a recipe take effect in the training.
 #include "finch/nn/initialization.hpp"
 
 #include "support/wrapped_device.hpp"
@@ -13,7 +13,8 @@ using train::State;
 
 namespace {
 
-/// So small a rate that the weights stay as they are: every epoch measures the same ones.
+/// Returns a recipe with a learning rate so small that the weights stay constant: every epoch measures the same
+/// weights.
 train::Recipe resting_recipe() {
     train::Recipe recipe = small_recipe(40);
     recipe.training.optimizer = backend::Sgd{};
@@ -27,7 +28,7 @@ std::vector<Epoch> curve_of(const comm::Group& group, const data::Datasets& data
     return run->curve();
 }
 
-/// The CPU with so much memory.
+/// A CPU device with a limited amount of memory.
 class SmallDevice : public WrappedDevice {
 public:
     explicit SmallDevice(std::int64_t bytes) : bytes_(bytes) {}
@@ -39,10 +40,10 @@ private:
 
 }  // namespace
 
-TEST_CASE("training: the rate follows the schedule step by step after a warm-up, and the epoch has its last one") {
+TEST_CASE("training: the rate follows warm-up and schedule in every step; the curve has the epoch's last rate") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(120);
-    auto recipe = small_recipe(40);  // 80 samples in batches of 8: 10 steps an epoch
+    auto recipe = small_recipe(40);  // 80 samples in batches of 8: 10 steps per epoch
     recipe.training.learning_rate = 0.5;
     recipe.training.warm_up_epochs = 1.5;
     Run by_epoch(group, datasets, recipe);
@@ -61,7 +62,7 @@ TEST_CASE("training: the rate follows the schedule step by step after a warm-up,
     }
 }
 
-TEST_CASE("training: a step moves the weights by no more than the rate times the largest norm") {
+TEST_CASE("training: with clip_norm a step moves the weights by at most the learning rate times the norm") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(31);
     auto recipe = small_recipe(10);
@@ -82,7 +83,7 @@ TEST_CASE("training: a step moves the weights by no more than the rate times the
     }
 }
 
-TEST_CASE("training: without decay_all only weights of more than one axis decay") {
+TEST_CASE("training: without decay_all only tensors with more than one dimension decay") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(31);
     auto recipe = small_recipe(10);
@@ -106,7 +107,7 @@ TEST_CASE("training: without decay_all only weights of more than one axis decay"
     }
 }
 
-TEST_CASE("training: smoothed labels change what is trained in proportion, and nothing of the validation") {
+TEST_CASE("training: label smoothing changes the training loss proportionally, but not the validation loss") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(120);
     auto recipe = resting_recipe();
@@ -122,7 +123,7 @@ TEST_CASE("training: smoothed labels change what is trained in proportion, and n
     CHECK(epochs[2].validation_loss == epochs[0].validation_loss);
 }
 
-TEST_CASE("training: it begins with the initialization that is asked for") {
+TEST_CASE("training: starts with the configured initialization") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(31);
     auto recipe = small_recipe(10);
@@ -134,7 +135,7 @@ TEST_CASE("training: it begins with the initialization that is asked for") {
     }
 }
 
-TEST_CASE("training: augmentation distorts what is trained anew in each epoch, and nothing of the validation") {
+TEST_CASE("training: augmentation differs in each epoch, and does not change the validation") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(120);
     auto recipe = resting_recipe();
@@ -153,7 +154,7 @@ TEST_CASE("training: augmentation distorts what is trained anew in each epoch, a
     }
 }
 
-TEST_CASE("training: a batch in parts makes the same steps one after the other") {
+TEST_CASE("training: micro-batches give the same successive steps as whole batches") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(120);
     auto recipe = small_recipe(40);
@@ -169,7 +170,7 @@ TEST_CASE("training: a batch in parts makes the same steps one after the other")
     CHECK(difference(after_five_steps(8), whole) < 1e-5);
 }
 
-TEST_CASE("training: a part of a batch that is empty leaves running statistics as they are") {
+TEST_CASE("training: an empty micro-batch does not change the running statistics") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
     auto recipe = small_recipe(20);
@@ -186,7 +187,7 @@ TEST_CASE("training: a part of a batch that is empty leaves running statistics a
     CHECK(statistics_in(3) == filled);
 }
 
-TEST_CASE("training: the gradients of micro-batches and the average of the weights have to fit into memory too") {
+TEST_CASE("training: the memory check includes the gradients of micro-batches and the averaged weights") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
     const auto all_reduce = comm::make_mpi_all_reduce(group, 30.0);

@@ -1,4 +1,5 @@
-// Snapshots of a training on 2 ranks. Run with 4: two groups of 2 do the same, so every rank holds the same snapshot.
+// Tests of snapshots of a training on 2 ranks. Run with 4 ranks: two groups of 2 do the same, so every rank has the
+// same snapshot.
 #include "world.hpp"
 
 #include <utility>
@@ -14,7 +15,8 @@ comm::Group pairs() {
     return {MPI_COMM_WORLD, rank / 2, rank % 2};
 }
 
-/// 43 samples to train on in batches of 6, 8 steps; 57 to validate on, 10 steps.
+/// Returns a recipe with 18 steps per epoch: 8 to train on 43 samples in batches of 6, and 10 to validate on 57
+/// samples.
 train::Recipe uneven_recipe() {
     auto recipe = small_recipe(57);
     recipe.training.batch_size_per_rank = 3;
@@ -25,12 +27,12 @@ train::Recipe uneven_recipe() {
     return recipe;
 }
 
-constexpr std::int64_t in_training = 18 + 3;        ///< steps: the second epoch, its training
-constexpr std::int64_t in_validation = 18 + 8 + 4;  ///< its validation
+constexpr std::int64_t in_training = 18 + 3;        ///< in the second epoch's training
+constexpr std::int64_t in_validation = 18 + 8 + 4;  ///< in the second epoch's validation
 
 }  // namespace
 
-TEST_CASE("a training on 2 ranks goes on from a snapshot in mid-epoch to the same bits") {
+TEST_CASE("a training on 2 ranks that is resumed in the middle of an epoch ends with the same bits") {
     const comm::Group group = pairs();
     const auto datasets = bright_rows(100);
     using train::Precision;
@@ -69,7 +71,7 @@ TEST_CASE("a training on 2 ranks goes on from a snapshot in mid-epoch to the sam
     }
 }
 
-TEST_CASE("a snapshot of 2 ranks goes on on 1, 3 and 4 with the same global batch, rate and counts") {
+TEST_CASE("a snapshot of 2 ranks resumes on 1, 3 and 4 ranks with the same global batch, rate and counts") {
     const comm::Group two = pairs();
     const auto datasets = bright_rows(100);
     auto recipe = uneven_recipe();
@@ -82,8 +84,7 @@ TEST_CASE("a snapshot of 2 ranks goes on on 1, 3 and 4 with the same global batc
         NamedArrays snapshot = first->snapshot();
         for (NamedArray& array : snapshot) {
             if (array.name == "partial_sums") {
-                std::get<std::vector<double>>(array.values)[7 + 6] =
-                    5000;  // seconds of rank 1, whose clock is not asked
+                std::get<std::vector<double>>(array.values)[7 + 6] = 5000;  // seconds of rank 1; they must be ignored
             }
         }
         for (const int ranks : {1, 3, 4}) {
@@ -118,7 +119,7 @@ TEST_CASE("a snapshot of 2 ranks goes on on 1, 3 and 4 with the same global batc
     }
 }
 
-TEST_CASE("an epoch that several numbers of ranks trained is marked, also after further snapshots by one of them") {
+TEST_CASE("an epoch trained by different numbers of ranks has ranks = 0, also after a second snapshot") {
     const comm::Group two = pairs();
     const comm::Group one = alone();
     const auto datasets = bright_rows(100);
@@ -140,7 +141,7 @@ TEST_CASE("an epoch that several numbers of ranks trained is marked, also after 
     CHECK(fourth->curve()[2].ranks == 1);
 }
 
-TEST_CASE("the seconds of a training are the sum over all that it was trained in") {
+TEST_CASE("training_seconds: sums the time of all starts of a training") {
     const comm::Group group = pairs();
     const auto datasets = bright_rows(100);
     Run first(group, datasets, uneven_recipe());
@@ -152,7 +153,7 @@ TEST_CASE("the seconds of a training are the sum over all that it was trained in
     (void)second.finish();
 
     if (!group.is_leader()) {
-        return;  // the epochs' seconds are the leader's
+        return;  // the epochs' seconds are measured on the leader
     }
     CHECK(before > 0);
     CHECK(second->training_seconds() == doctest::Approx(before + second->step_seconds()));
@@ -163,7 +164,7 @@ TEST_CASE("the seconds of a training are the sum over all that it was trained in
     CHECK(second->training_seconds() == doctest::Approx(of_epochs));
 }
 
-TEST_CASE("the snapshot is the same on every rank, and seconds go on from it") {
+TEST_CASE("the snapshot is the same on every rank, and a resumed epoch adds to its stored seconds") {
     const comm::Group group = pairs();
     const auto datasets = bright_rows(100);
     Run first(group, datasets, uneven_recipe());
@@ -176,7 +177,7 @@ TEST_CASE("the snapshot is the same on every rank, and seconds go on from it") {
     NamedArrays later = snapshot;
     for (NamedArray& array : later) {
         if (array.name == "partial_sums") {
-            std::get<std::vector<double>>(array.values)[6] = 1000;  // the leader's
+            std::get<std::vector<double>>(array.values)[6] = 1000;  // of the leader
         }
     }
     second->restore(later);

@@ -1,4 +1,5 @@
-// What a step trains on: the same images with the same distortions, whoever loads them. Run with 4.
+// Tests that the images and distortions of a step do not depend on the ranks and threads that load them. Run with 4
+// ranks.
 #include "finch/base/bytes.hpp"
 
 #include "in_file.hpp"
@@ -15,13 +16,14 @@ namespace {
 
 constexpr std::int64_t most_steps = 64;
 
-/// The CPU, which adds up a checksum of each image that a training step loads: a sum that does not ask for their order.
+/// A CPU device that sums a checksum of each image that a training step loads. The sum does not depend on the images'
+/// order.
 class Recorder : public WrappedDevice {
 public:
     [[nodiscard]] std::unique_ptr<backend::StepContext> make_step_context(const backend::Images& images,
                                                                           std::int64_t batch) override {
         auto context = WrappedDevice::make_step_context(images, batch);
-        if (training_ == nullptr) {  // a learner makes it before that of validation
+        if (training_ == nullptr) {  // the training's context is made before the validation's
             training_ = context.get();
             batch_ = static_cast<std::size_t>(batch);
             image_ = static_cast<std::size_t>(images.pixels_per_image);
@@ -41,7 +43,7 @@ public:
         }
         ++step_;
     }
-    /// By step.
+    /// Sums of checksums and numbers of images, by step.
     std::vector<std::int64_t> sums_ = std::vector<std::int64_t>(most_steps);
     std::vector<std::int64_t> images_ = std::vector<std::int64_t>(most_steps);
 
@@ -52,7 +54,7 @@ private:
     std::size_t step_ = 0;
 };
 
-/// The checksums of a training's steps, and behind them how many images each had; the sums over all ranks.
+/// Returns the checksums of a training's steps, followed by the steps' numbers of images, summed over all ranks.
 std::vector<std::int64_t> loaded(const comm::Group& group, const data::Datasets& sets, const train::Recipe& recipe) {
     Recorder device;
     const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
@@ -65,7 +67,8 @@ std::vector<std::int64_t> loaded(const comm::Group& group, const data::Datasets&
     return all;
 }
 
-/// Two systems of 60 and 40, the second of which has the greater part of each epoch; uneven batches; every distortion.
+/// Returns a recipe for two systems of 60 and 40 images, with uneven batches and every distortion. The second system
+/// has the larger share of each epoch.
 train::Recipe distorted_recipe() {
     train::Recipe recipe = small_recipe(20);
     recipe.training.batch_size = 11;
@@ -82,11 +85,11 @@ data::Datasets two_systems() {
 
 }  // namespace
 
-TEST_CASE("samples: each step has the same images with the same distortions for any number of ranks and of threads") {
+TEST_CASE("samples: each step has the same images and distortions for any number of ranks and threads") {
     const data::Datasets sets = two_systems();
     train::Recipe recipe = distorted_recipe();
     const std::vector<std::int64_t> expected = loaded(alone(), sets, recipe);
-    const std::int64_t steps = 3 * 8;  // ceil(80 / 11) an epoch
+    const std::int64_t steps = 3 * 8;  // ceil(80 / 11) steps per epoch
     CHECK(std::count(expected.begin(), expected.begin() + most_steps, 0) == most_steps - steps);
     CHECK(std::accumulate(expected.begin() + most_steps, expected.end(), std::int64_t{0}) == 3 * 80);
     for (const int ranks : {1, 2, 3, 4}) {
@@ -102,12 +105,12 @@ TEST_CASE("samples: each step has the same images with the same distortions for 
     }
 }
 
-TEST_CASE("samples: an epoch's training loss is the mean of those that it saw, with their class weights") {
+TEST_CASE("samples: an epoch's training loss is the mean over the samples that it used, with class weights") {
     const data::Datasets sets = two_systems();
     train::Recipe recipe = distorted_recipe();
     recipe.data.augmentation = {};
     recipe.training.epochs = 1;
-    recipe.training.learning_rate = 1e-30;  // no weight changes
+    recipe.training.learning_rate = 1e-30;  // so that weights do not change
     recipe.training.class_weights = {0.5, 3, 1};
     const comm::Group group = alone();
     Run run(group, sets, recipe);
@@ -116,7 +119,7 @@ TEST_CASE("samples: an epoch's training loss is the mean of those that it saw, w
 
     const data::Split split = data::split(recipe.data, sets.training, recipe.seed);
     const auto shares = data::shares_of(recipe.data, sets.training, split);
-    std::vector<std::vector<std::int64_t>> seen(3);  // by class, some of them twice
+    std::vector<std::vector<std::int64_t>> seen(3);  // by class; some samples occur twice
     for (const std::uint32_t place : data::epoch_order(recipe.seed, recipe.individual, 0, shares)) {
         const std::int64_t sample = split.training[place];
         seen[static_cast<std::size_t>(sets.training.labels[static_cast<std::size_t>(sample)])].push_back(sample);
@@ -133,7 +136,7 @@ TEST_CASE("samples: an epoch's training loss is the mean of those that it saw, w
     CHECK(run->curve().front().training_loss == doctest::Approx(sum / weight).epsilon(1e-6));
 }
 
-TEST_CASE("samples: other individuals and seeds have others") {
+TEST_CASE("samples: other individuals and seeds use other images or distortions") {
     const data::Datasets sets = two_systems();
     const std::vector<std::int64_t> expected = loaded(alone(), sets, distorted_recipe());
     for (const bool other_seed : {true, false}) {

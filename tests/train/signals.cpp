@@ -1,5 +1,6 @@
-// A training that a timer interrupts 10 000 times a second. Run with 1 and 2 ranks. oneDNN's generated GEMM kernels use
-// the stack pointer as a data pointer: a handler on the thread's own stack writes into the heap or into the tensors.
+// Tests of a training that a timer signal interrupts 10 000 times per second. oneDNN's generated GEMM kernels use the
+// stack pointer register for data. A signal handler on the thread's own stack would then overwrite the heap or tensors.
+// Run with 1 and 2 ranks.
 #include "finch/cluster/signals.hpp"
 
 #include "world.hpp"
@@ -19,7 +20,7 @@ extern "C" void count_interruption(int) {
     ++interruptions;
 }
 
-/// Interrupts this process 10 000 times a second, as long as it lives.
+/// Sends this process 10 000 signals per second during its lifetime.
 class Interruptions {
 public:
     Interruptions() {
@@ -40,7 +41,7 @@ private:
     timer_t timer_{};
 };
 
-/// 20 × 20 pixels, as in the least network with which the kernel was seen to fail.
+/// Returns images of 20 × 20 pixels: the smallest network in which the kernel failed had this input.
 data::Datasets noise() {
     data::Dataset set{.height = 20, .width = 20, .channels = 1, .classes = 10};
     RandomStream random(12, Purpose::test);
@@ -62,8 +63,8 @@ train::Recipe recipe_of(std::vector<nn::Layer> model) {
     return recipe;
 }
 
-/// Collective over the world. Whether `recipe` ends with the same bits as without interruptions, of which there were
-/// some thousand.
+/// Collective over the world. Checks that a training with at least 2000 interruptions gives the same bits as one
+/// without.
 void check_same_bits(const train::Recipe& recipe) {
     const comm::Group group = first_ranks(comm::size_of(MPI_COMM_WORLD));
     const auto datasets = noise();
@@ -85,12 +86,12 @@ void check_same_bits(const train::Recipe& recipe) {
 
 }  // namespace
 
-TEST_CASE("a training that is interrupted 10 000 times a second ends with the same bits: linear layers") {
+TEST_CASE("a training that is interrupted 10 000 times per second gives the same bits: linear layers") {
     check_same_bits(recipe_of({nn::FlattenLayer{}, nn::LinearLayer{}}));
     check_same_bits(recipe_of({nn::FlattenLayer{}, nn::LinearLayer{.units = 32}, nn::LinearLayer{}}));
 }
 
-TEST_CASE("a training that is interrupted 10 000 times a second ends with the same bits: convolutions") {
+TEST_CASE("a training that is interrupted 10 000 times per second gives the same bits: convolutions") {
     check_same_bits(recipe_of({nn::ConvLayer{.channels = 4, .kernel = 3, .activation = backend::Activation::relu},
                                nn::FlattenLayer{}, nn::LinearLayer{}}));
     check_same_bits(recipe_of({nn::ConvLayer{.channels = 10, .kernel = 3, .activation = backend::Activation::relu},

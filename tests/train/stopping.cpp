@@ -1,4 +1,4 @@
-// A group decides as one. Run with 2 ranks.
+// Tests that all ranks of a group stop together. Run with 2 ranks.
 #include "failing_device.hpp"
 #include "world.hpp"
 
@@ -16,14 +16,14 @@ constexpr std::int64_t validation_count = 8;
 train::Recipe patient_recipe() {
     auto recipe = small_recipe(validation_count);
     recipe.training.epochs = 6;
-    recipe.training.batch_size = validation_count;  // validation is one batch: its first half is rank 0's
+    recipe.training.batch_size = validation_count;  // one batch of validation; rank 0 has its first half
     recipe.training.patience = 1;
     recipe.training.optimizer = backend::Sgd{};
     return recipe;
 }
 
-/// All samples to train on are of class 0. The validation samples' classes are `first` in the first half, `second` in
-/// the other.
+/// Returns data in which all training samples are of class 0. The first half of the validation samples is of class
+/// `first`, the second half of class `second`.
 data::Datasets labelled(const train::Recipe& recipe, std::int32_t first, std::int32_t second) {
     data::Datasets sets = bright_rows(training_count + validation_count);
     auto& labels = sets.training.labels.own();
@@ -37,11 +37,11 @@ data::Datasets labelled(const train::Recipe& recipe, std::int32_t first, std::in
 
 }  // namespace
 
-TEST_CASE("a group in which one rank's shard improves while the whole does not stops as one") {
+TEST_CASE("all ranks stop together if only one rank's part of the validation improves") {
     const comm::Group both = first_ranks(2);
     const comm::Group one = alone();
     const auto recipe = patient_recipe();
-    // What each rank would do by its own shard: rank 0's improves in every epoch, rank 1's never.
+    // By its own part alone, rank 0 would improve in every epoch and rank 1 never.
     const auto improving = labelled(recipe, 0, 0);
     const auto worsening = labelled(recipe, 1, 1);
     Run judge_of_first(one, improving, recipe);
@@ -62,7 +62,7 @@ TEST_CASE("a group in which one rank's shard improves while the whole does not s
     CHECK(both.gather(mine)[0] == both.gather(mine)[1]);
 }
 
-TEST_CASE("a NaN in one rank's shard alone is seen there at once and ends the epoch as diverged for all") {
+TEST_CASE("a NaN loss on one rank makes this rank diverge immediately, and all ranks at the epoch's end") {
     const comm::Group both = first_ranks(2);
     const auto recipe = patient_recipe();
     const auto datasets = labelled(recipe, 0, 0);
@@ -70,7 +70,7 @@ TEST_CASE("a NaN in one rank's shard alone is seen there at once and ends the ep
     const auto all_reduce = comm::make_mpi_all_reduce(both, 30);
     train::Training training(device, both, *all_reduce, datasets, recipe);
 
-    // Two batches of training, the second with the NaN; its gradient is left alone.
+    // Runs two training batches. The loss of the second is NaN, but its gradient is not.
     const State state = training.advance(2);
     CHECK(state == (both.rank() == 1 ? State::diverged : State::running));
     CHECK(training.progress() < 1);
@@ -79,10 +79,11 @@ TEST_CASE("a NaN in one rank's shard alone is seen there at once and ends the ep
     CHECK(training.progress() == 1);
 }
 
-TEST_CASE("what a step throws on one rank comes out at the end of the call, and the peer is not left waiting") {
+TEST_CASE("an exception in a step on one rank is thrown at the end of advance(); the other rank does not hang") {
     const comm::Group both = first_ranks(2);
     for (const bool residual :
-         {false, true})  // with sums of statistics that the failed rank does not come to by itself
+         {false,
+          true})  // true: the other rank expects sums of statistics that the failed rank does not start by itself
         for (const Failure failure : {Failure::exception, Failure::exception_before_forward}) {
             CAPTURE(residual);
             auto recipe = patient_recipe();
@@ -92,7 +93,7 @@ TEST_CASE("what a step throws on one rank comes out at the end of the call, and 
             const auto all_reduce = comm::make_mpi_all_reduce(both, 5);
             train::Training training(device, both, *all_reduce, datasets, recipe);
 
-            // The first batch fails on rank 1; the call goes on to the epoch's end.
+            // The first batch fails on rank 1. The call still runs to the end of the epoch.
             if (both.rank() == 1) {
                 CHECK_THROWS_WITH((void)training.advance(3), "the device failed");
             } else {
@@ -104,7 +105,7 @@ TEST_CASE("what a step throws on one rank comes out at the end of the call, and 
         }
 }
 
-TEST_CASE("what the leader's pruner says ends the training on every rank, after that epoch and with its best weights") {
+TEST_CASE("the leader's pruner ends the training on every rank, after that epoch and with the best weights") {
     const comm::Group both = first_ranks(2);
     auto recipe = patient_recipe();
     recipe.training.patience = {};
@@ -130,7 +131,7 @@ TEST_CASE("what the leader's pruner says ends the training on every rank, after 
     CHECK(run->progress() == 1);
 }
 
-TEST_CASE("a training that ends by itself is complete, whatever its pruner says of its last epoch") {
+TEST_CASE("a training that ends by itself is complete, even if the pruner returns true in the last epoch") {
     const comm::Group both = first_ranks(2);
     auto recipe = patient_recipe();
     const auto worsening = labelled(recipe, 1, 1);

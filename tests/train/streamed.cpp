@@ -1,4 +1,4 @@
-// Trainings whose images stay in a file: the bits of those whose images are in memory. Run with 2.
+// Tests that trainings on images in a file give the same bits as on images in memory. Run with 2 ranks.
 #include "finch/base/files.hpp"
 
 #include "in_file.hpp"
@@ -11,7 +11,8 @@ using train::State;
 
 namespace {
 
-/// 70 samples to train on, in uneven batches, and 30 to validate on; everything that looks at an image's place.
+/// Returns a recipe that uses 70 training images in uneven batches, 30 validation images, and all features that depend
+/// on an image's index.
 train::Recipe uneven_recipe() {
     auto recipe = small_recipe(30);
     recipe.training.batch_size = 11;
@@ -27,7 +28,7 @@ NamedArrays trained(const comm::Group& group, const data::Datasets& datasets, co
     return run->snapshot();
 }
 
-/// What advancing until it throws says; empty where it does not.
+/// Returns the message of the StorageError that finish() throws, or an empty string.
 std::string failure_of(Run& run) {
     try {
         static_cast<void>(run.finish());
@@ -39,7 +40,7 @@ std::string failure_of(Run& run) {
 
 }  // namespace
 
-TEST_CASE("streamed images give the bits of images in memory, by any number of threads, on 1 and 2 ranks") {
+TEST_CASE("streamed images: same bits as images in memory, for any number of threads, on 1 and 2 ranks") {
     const auto datasets = bright_rows(100);
     auto recipe = uneven_recipe();
     for (const int ranks : {1, 2}) {
@@ -57,7 +58,7 @@ TEST_CASE("streamed images give the bits of images in memory, by any number of t
     }
 }
 
-TEST_CASE("streamed images: a device that runs ahead gives the same bits") {
+TEST_CASE("streamed images: an asynchronous device gives the same bits") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(100);
     const auto recipe = uneven_recipe();
@@ -74,13 +75,13 @@ TEST_CASE("streamed images: a device that runs ahead gives the same bits") {
     }
 }
 
-TEST_CASE("streamed images: a training goes on from a snapshot in mid-epoch to the same bits, whole or streamed") {
+TEST_CASE("streamed images: a training resumed in the middle of an epoch gives the same bits, in memory or streamed") {
     const comm::Group group = first_ranks(2);
     const auto datasets = bright_rows(100);
     const InFile file(datasets);
     const auto recipe = uneven_recipe();
     const NamedArrays expected = trained(group, datasets, recipe);
-    for (const std::int64_t steps : {3, 9, 13}) {  // 7 train an epoch, 5 validate
+    for (const std::int64_t steps : {3, 9, 13}) {  // an epoch has 7 training and 5 validation steps
         Run first(group, file.sets(), recipe);
         static_cast<void>(first->advance(steps));
         const NamedArrays snapshot = first->snapshot();
@@ -95,10 +96,10 @@ TEST_CASE("streamed images: a training goes on from a snapshot in mid-epoch to t
     }
 }
 
-TEST_CASE("a file that is cut short on one rank fails the training there, and the other rank is not left waiting") {
+TEST_CASE("streamed images: a file truncated on one rank fails the training there; the other rank does not hang") {
     const bool fails = comm::rank_of(MPI_COMM_WORLD) == 1;
     const auto datasets = bright_rows(100);
-    for (const std::int64_t steps : {0, 3, 8}) {  // before the first, while it trains, while it validates
+    for (const std::int64_t steps : {0, 3, 8}) {  // before the first step, during training, during validation
         const comm::Group group = first_ranks(2);
         const InFile file(datasets);
         Run run(group, file.sets(), uneven_recipe());
@@ -114,7 +115,7 @@ TEST_CASE("a file that is cut short on one rank fails the training there, and th
     }
 }
 
-TEST_CASE("a file that is cut short fails a training on one rank, and on a device that runs ahead") {
+TEST_CASE("streamed images: a truncated file fails a training on one rank, also on an asynchronous device") {
     const auto datasets = bright_rows(100);
     const InFile file(datasets);
     const comm::Group group = alone();
@@ -135,7 +136,7 @@ TEST_CASE("a file that is cut short fails a training on one rank, and on a devic
     CHECK_THROWS_AS(finish(), StorageError);
 }
 
-TEST_CASE("a measurement of streamed images is that of images in memory, and fails on all ranks or on none") {
+TEST_CASE("streamed images: measure() gives the same as for images in memory, and fails on all ranks or on none") {
     const comm::Group group = first_ranks(2);
     const auto datasets = bright_rows(100);
     const InFile file(datasets);
@@ -155,7 +156,7 @@ TEST_CASE("a measurement of streamed images is that of images in memory, and fai
                          doctest::Contains("ends before byte"), StorageError);
 }
 
-TEST_CASE("trainings by the hundred leave no thread behind") {
+TEST_CASE("streamed images: hundreds of trainings leak no threads") {
     const auto threads = [] {
         return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
                              std::filesystem::directory_iterator());

@@ -1,4 +1,4 @@
-// What an individual takes, by a clock that only moves where the tests say so.
+// Tests of the timing of an individual, with a simulated clock.
 #include "finch/train/timing.hpp"
 
 #include "finch/base/log.hpp"
@@ -14,15 +14,15 @@ using namespace finch::test;
 namespace {
 
 constexpr double seconds = 5000;
-constexpr double nodes = 3;  ///< of small_recipe(): a convolution, a pool, a linear layer
+constexpr double nodes = 3;  ///< of small_recipe(): convolution, pooling, linear layer
 
-/// Epochs are told of in the log, and here there are many.
+/// Epochs are logged, and these tests run many.
 const bool is_quiet = [] {
     spdlog::set_level(spdlog::level::warn);
     return true;
 }();
 
-/// Collective over `group`.
+/// Collective over `group`. Measures the timing of `recipe` with the simulated clock.
 std::optional<train::Timing> timed(const comm::Group& group, const data::Dataset& images, const train::Recipe& recipe) {
     VirtualClock clock;
     ClockedDevice device(clock);
@@ -30,7 +30,7 @@ std::optional<train::Timing> timed(const comm::Group& group, const data::Dataset
     return train::measure_timing(device, group, all_reduce, images, recipe, seconds, [&clock] { return clock.now; });
 }
 
-/// Of the whole training, by the same clock.
+/// Returns the duration of the whole training on the same clock.
 double trained_seconds(const comm::Group& group, const data::Datasets& datasets, const train::Recipe& recipe) {
     VirtualClock clock;
     ClockedDevice device(clock);
@@ -43,7 +43,7 @@ double trained_seconds(const comm::Group& group, const data::Datasets& datasets,
 
 }  // namespace
 
-TEST_CASE("a few batches say what a batch takes, and how long a whole training will") {
+TEST_CASE("measure_timing: a few batches predict the time of a batch and of the whole training") {
     const data::Datasets datasets = bright_rows(300);
     train::Recipe recipe = small_recipe(100);
     for (const int ranks : {1, 2}) {
@@ -56,7 +56,7 @@ TEST_CASE("a few batches say what a batch takes, and how long a whole training w
               doctest::Approx(VirtualClock::load + nodes * VirtualClock::forward + VirtualClock::loss));
         const double whole = train::training_seconds(
             *timing, train::epoch_batches(recipe, datasets.training, group.size()), recipe.training.epochs);
-        if (group.is_leader()) {  // who waits for the others, so that this is the worker's clock
+        if (group.is_leader()) {  // the leader waits for the other ranks, so its clock is the worker's
             CHECK(whole == doctest::Approx(trained_seconds(group, datasets, recipe)));
         } else {
             CHECK(trained_seconds(group, datasets, recipe) < whole);
@@ -64,12 +64,12 @@ TEST_CASE("a few batches say what a batch takes, and how long a whole training w
     }
 }
 
-TEST_CASE("an epoch's batches are those of all ranks, whatever validates") {
+TEST_CASE("epoch_batches: counts the batches of all ranks together, with any number of validation samples") {
     const data::Datasets datasets = bright_rows(60);
     train::Recipe recipe = small_recipe(20);
     CHECK(train::epoch_batches(recipe, datasets.training, 1).training == 5);
     CHECK(train::epoch_batches(recipe, datasets.training, 1).validation == 3);
-    CHECK(train::epoch_batches(recipe, datasets.training, 3).validation == 3);  // 3 ranks of 3 samples of 8
+    CHECK(train::epoch_batches(recipe, datasets.training, 3).validation == 3);  // 3 samples per rank and batch
     recipe.training.batch_size_per_rank = 8;
     CHECK(train::epoch_batches(recipe, datasets.training, 2).training == 3);
     CHECK(train::epoch_batches(recipe, datasets.training, 2).validation == 2);
@@ -77,7 +77,7 @@ TEST_CASE("an epoch's batches are those of all ranks, whatever validates") {
     CHECK(train::epoch_batches(recipe, datasets.training, 2).training == 1);
 }
 
-TEST_CASE("rates that diverge, patience and one short class do not end a measurement") {
+TEST_CASE("measure_timing: divergence, patience and a class without samples do not end the measurement") {
     const comm::Group group = alone();
     data::Datasets datasets = bright_rows(60);
     train::Recipe recipe = small_recipe(20);
@@ -88,7 +88,7 @@ TEST_CASE("rates that diverge, patience and one short class do not end a measure
     CHECK(timed(group, datasets.training, recipe).has_value());
 }
 
-TEST_CASE("a network that cannot exist, or finds no memory on one of two ranks, has no timing on either") {
+TEST_CASE("measure_timing: an impossible network, or too little memory on one rank, gives no timing on any rank") {
     const comm::Group group = first_ranks(2);
     const data::Datasets datasets = bright_rows(60);
     train::Recipe recipe = small_recipe(20);
@@ -106,7 +106,7 @@ TEST_CASE("a network that cannot exist, or finds no memory on one of two ranks, 
     CHECK(!train::measure_timing(device, group, *all_reduce, datasets.training, small_recipe(20), 0.01).has_value());
 }
 
-TEST_CASE("data that are not here are timed as those that are") {
+TEST_CASE("measure_timing: stand-in data give the same timing as the real data") {
     const comm::Group group = alone();
     const data::Datasets datasets = bright_rows(300);
     train::Recipe recipe = small_recipe(100);

@@ -1,4 +1,4 @@
-// One training on one rank.
+// Tests of a training on one rank.
 #include "finch/base/error.hpp"
 #include "finch/nn/model.hpp"
 
@@ -15,8 +15,8 @@ using train::State;
 
 namespace {
 
-/// The gradient of the mean loss over the images `indices`, one image at a time, summed in double: PyTorch's arena
-/// order as the plan's. An independent path: another batch, no Training.
+/// Computes the gradient of the mean loss over the images `indices`, one image at a time, summed in double. The result
+/// is in the plan's order. This is an independent check: a batch of 1 without the class Training.
 std::vector<double> mean_gradient(const train::Recipe& recipe, const data::Dataset& dataset,
                                   const std::vector<std::int64_t>& indices, const NamedArrays& weights) {
     const auto device = backend::make_cpu_device(1);
@@ -48,7 +48,7 @@ std::vector<double> mean_gradient(const train::Recipe& recipe, const data::Datas
 
 }  // namespace
 
-TEST_CASE("training: learns to tell the rows apart, and every epoch stands in the curve") {
+TEST_CASE("training: learns to classify the images, and the curve has every epoch") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(120);
     const auto recipe = small_recipe(40);
@@ -66,7 +66,7 @@ TEST_CASE("training: learns to tell the rows apart, and every epoch stands in th
     CHECK(run->progress() == 1);
 }
 
-TEST_CASE("training: each step follows the mean gradient over its batch, also over a smaller last one") {
+TEST_CASE("training: each step uses the mean gradient of its batch, also in a smaller last batch") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(31);
     auto recipe = small_recipe(10);
@@ -76,7 +76,7 @@ TEST_CASE("training: each step follows the mean gradient over its batch, also ov
     const auto order = data::epoch_order(recipe.seed, recipe.individual, 0, 21);
     Run run(group, datasets, recipe);
 
-    // 21 samples in batches of 8: 8, 8, 5.
+    // The 21 samples form batches of 8, 8 and 5.
     for (std::size_t begin = 0; begin < 21; begin += 8) {
         std::vector<std::int64_t> indices;
         for (std::size_t i = begin; i < std::min<std::size_t>(begin + 8, 21); ++i) {
@@ -100,7 +100,7 @@ TEST_CASE("training: each step follows the mean gradient over its batch, also ov
     }
 }
 
-TEST_CASE("training: how the steps are cut into calls does not change a bit") {
+TEST_CASE("training: the number of steps per call changes no bit") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(70);
     const auto recipe = small_recipe(21);
@@ -116,7 +116,7 @@ TEST_CASE("training: how the steps are cut into calls does not change a bit") {
     CHECK(equal_but_for_seconds(whole->snapshot(), cut->snapshot()));
 }
 
-TEST_CASE("training: goes on from a snapshot at any step to the same bits") {
+TEST_CASE("training: resumed from a snapshot at any step, it ends with the same bits") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(40);
     auto recipe = small_recipe(17);
@@ -128,7 +128,8 @@ TEST_CASE("training: goes on from a snapshot at any step to the same bits") {
         (void)whole.finish();
         const NamedArrays expected = whole->snapshot();
 
-        // 23 and 17 samples in batches of 8: 6 steps an epoch, so this stops in both phases and at an epoch's end.
+        // 23 and 17 samples in batches of 8 give 6 steps per epoch. So the steps below stop in training, in validation
+        // and at the end of an epoch.
         for (std::int64_t steps = 0; steps <= 8; ++steps) {
             CAPTURE(steps);
             Run first(group, datasets, recipe);
@@ -142,7 +143,7 @@ TEST_CASE("training: goes on from a snapshot at any step to the same bits") {
     }
 }
 
-TEST_CASE("training: a finished one is finished after it was restored") {
+TEST_CASE("training: a finished training is still finished after a restore") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(40);
     Run run(group, datasets, small_recipe(17));
@@ -157,7 +158,7 @@ TEST_CASE("training: a finished one is finished after it was restored") {
     CHECK(restored->best_epoch() == run->best_epoch());
 }
 
-TEST_CASE("training: begins with weights that are given, and refuses those of another model") {
+TEST_CASE("training: begins with given weights, and rejects weights of another model") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(40);
     auto recipe = small_recipe(17);
@@ -192,12 +193,12 @@ TEST_CASE("training: the learning rate follows the schedule by epoch") {
     CHECK(run->curve()[2].learning_rate == doctest::Approx(0.01));
 }
 
-TEST_CASE("training: the best epoch's weights are kept, and measured they give its loss") {
+TEST_CASE("training: the best epoch's weights are kept, and measuring them gives that epoch's loss") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
     auto recipe = small_recipe(20);
     recipe.training.epochs = 6;
-    recipe.training.learning_rate = 0.6;  // large: later epochs are worse than some before
+    recipe.training.learning_rate = 0.6;  // so large that some later epochs are worse
     Run run(group, datasets, recipe);
     (void)run.finish();
     const data::Dataset validation = validation_set(recipe, datasets);
@@ -240,7 +241,7 @@ TEST_CASE("training: the best epoch's weights are kept, and measured they give i
     CHECK(again.predictions == measured.predictions);
 }
 
-TEST_CASE("training: a rate that explodes is diverged, at once for this rank and at the epoch's end for all") {
+TEST_CASE("training: an exploding loss makes the rank diverge immediately, and the group at the epoch's end") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
     auto recipe = small_recipe(20);
@@ -258,7 +259,7 @@ TEST_CASE("training: a rate that explodes is diverged, at once for this rank and
     CHECK(run->best_epoch() == 0);
 }
 
-TEST_CASE("training: a snapshot that does not fit is refused and changes nothing") {
+TEST_CASE("training: a snapshot that does not fit is rejected and changes nothing") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
     const auto recipe = small_recipe(20);
@@ -283,7 +284,7 @@ TEST_CASE("training: a snapshot that does not fit is refused and changes nothing
     CHECK(equal_but_for_seconds(run->snapshot(), before));
 }
 
-TEST_CASE("training: what cannot be trained is refused") {
+TEST_CASE("training: an invalid recipe is rejected") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
     CHECK_THROWS_WITH_AS(Run(group, datasets, small_recipe(0)), doctest::Contains("validation_samples"), ConfigError);
@@ -303,7 +304,7 @@ TEST_CASE("training: what cannot be trained is refused") {
     }
 }
 
-TEST_CASE("bfloat16 learns what float32 learns, by other numbers; weights are float32, and it repeats its bits" *
+TEST_CASE("bfloat16: learns as well as float32; weights stay float32; repeated runs give the same bits" *
           doctest::skip(!supports(train::Precision::bfloat16))) {
     const comm::Group group = alone();
     const auto datasets = bright_rows(300);
@@ -328,7 +329,7 @@ TEST_CASE("bfloat16 learns what float32 learns, by other numbers; weights are fl
                       [](float weight) { return (std::bit_cast<std::uint32_t>(weight) & 0xffffU) != 0; }));
 }
 
-TEST_CASE("measure: of equal logits the first class is the guess, and the others follow in their order") {
+TEST_CASE("measure: equal logits rank the classes in their order, so the prediction is the first class") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
     const auto recipe = small_recipe(20);
@@ -348,7 +349,7 @@ TEST_CASE("measure: of equal logits the first class is the guess, and the others
     CHECK(measured.loss == doctest::Approx(std::log(3.0)));
 }
 
-TEST_CASE("measure: a data set of another shape is refused") {
+TEST_CASE("measure: a data set with another image shape is rejected") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
     Run run(group, datasets, small_recipe(20));

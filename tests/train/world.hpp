@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-/// Small data, a small network, and what a training needs beside them.
+/// Small data sets, a small network, and the other objects that a training needs.
 namespace finch::test {
 
 inline constexpr std::int64_t image_size = 6;
 inline constexpr std::int64_t classes = 3;
 
-/// Noise with a bright row that tells the class.
+/// Returns noise images. The row of bright pixels determines the class.
 inline data::Datasets bright_rows(std::int64_t samples) {
     data::Dataset set{.height = image_size, .width = image_size, .channels = 1, .classes = classes};
     RandomStream random(11, Purpose::test);
@@ -34,7 +34,7 @@ inline data::Datasets bright_rows(std::int64_t samples) {
     return sets;
 }
 
-/// The samples that a training by this recipe validates on.
+/// Returns the samples that a training with this recipe validates on.
 inline data::Dataset validation_set(const train::Recipe& recipe, const data::Datasets& datasets) {
     data::Dataset validation = datasets.training;
     auto& pixels = validation.pixels.own();
@@ -49,7 +49,7 @@ inline data::Dataset validation_set(const train::Recipe& recipe, const data::Dat
     return validation;
 }
 
-/// A convolution, a pool and a linear layer on those images.
+/// Returns a recipe with a convolution, a pooling layer and a linear layer for the images of bright_rows().
 inline train::Recipe small_recipe(std::int64_t validation_samples) {
     train::Recipe recipe;
     recipe.seed = 5;
@@ -66,12 +66,13 @@ inline train::Recipe small_recipe(std::int64_t validation_samples) {
     return recipe;
 }
 
-/// Nothing where this processor cannot compute so.
+/// Returns whether this processor can compute in `precision`.
 inline bool supports(train::Precision precision) {
     return backend::make_cpu_device(1)->supports(precision);
 }
 
-/// A layer of every kind but pooling: a step sums statistics over the ranks and draws numbers.
+/// Returns a model with every kind of layer except pooling. Its steps sum statistics over the ranks and draw random
+/// numbers.
 inline nn::ModelSpec residual_model() {
     return {
         nn::ConvLayer{.channels = 4, .kernel = 3},
@@ -87,14 +88,14 @@ inline nn::ModelSpec residual_model() {
         nn::LinearLayer{}};
 }
 
-/// A training on this rank of `group`, with all that must outlive it.
+/// A training on this rank of `group`, and all objects that must outlive the training.
 class Run {
 public:
     Run(const comm::Group& group, const data::Datasets& datasets, const train::Recipe& recipe)
         : group_(group), training_(*device_, group_, *all_reduce_, datasets, recipe) {}
 
     train::Training* operator->() { return &training_; }
-    /// Collective over the group.
+    /// Collective over the group. Trains to the end.
     train::State finish() {
         while (training_.advance(1000) == train::State::running) {
         }
@@ -108,17 +109,17 @@ private:
     train::Training training_;
 };
 
-/// Collective over the world. The first `ranks` ranks as one group, numbered 0; the others as another.
+/// Collective over the world. Returns the group of the first `ranks` ranks, or on other ranks the group of the others.
 inline comm::Group first_ranks(int ranks) {
     const int rank = comm::rank_of(MPI_COMM_WORLD);
     return {MPI_COMM_WORLD, rank < ranks ? 0 : 1, rank};
 }
-/// Collective over the world. Each rank alone.
+/// Collective over the world. Returns a group with this rank only.
 inline comm::Group alone() {
     return {MPI_COMM_WORLD, comm::rank_of(MPI_COMM_WORLD), 0};
 }
 
-/// All tensors of `arrays` whose names begin with `prefix`, one after another.
+/// Returns all float tensors of `arrays` with names that begin with `prefix`, concatenated.
 inline std::vector<float> tensors(const NamedArrays& arrays, const std::string& prefix) {
     std::vector<float> values;
     for (const NamedArray& array : arrays) {
@@ -130,7 +131,7 @@ inline std::vector<float> tensors(const NamedArrays& arrays, const std::string& 
     return values;
 }
 
-/// The model's tensors of a snapshot, under their own names.
+/// Returns the model's tensors of a snapshot, without the prefix of their names.
 inline NamedArrays weights_of(const NamedArrays& snapshot) {
     NamedArrays weights;
     for (NamedArray array : snapshot) {
@@ -146,7 +147,7 @@ inline std::vector<float> arena_of(const nn::ModelPlan& plan, const NamedArrays&
     return nn::read_tensors(plan, snapshot, "weights/").parameters;
 }
 
-/// Sets the seconds in a table's rows to 0.
+/// Sets the column of seconds to 0 in all rows of a table.
 inline void clear_seconds(NamedArray& table, std::size_t column) {
     auto& rows = std::get<std::vector<double>>(table.values);
     for (std::size_t at = column; at < rows.size(); at += static_cast<std::size_t>(table.shape.at(1))) {
@@ -154,7 +155,7 @@ inline void clear_seconds(NamedArray& table, std::size_t column) {
     }
 }
 
-/// Whether two snapshots hold the same bits, except for the clock's seconds.
+/// Returns whether two snapshots have the same bits, except for times in seconds.
 inline bool equal_but_for_seconds(NamedArrays a, NamedArrays b) {
     for (NamedArrays* arrays : {&a, &b}) {
         for (NamedArray& array : *arrays) {
@@ -176,7 +177,7 @@ inline bool equal_but_for_seconds(NamedArrays a, NamedArrays b) {
     });
 }
 
-/// The largest difference, as a share of b's largest entry.
+/// Returns the largest difference, relative to b's largest entry.
 inline double difference(const std::vector<float>& a, const std::vector<float>& b) {
     double largest = 0;
     double apart = a.size() == b.size() ? 0 : HUGE_VAL;
@@ -187,7 +188,7 @@ inline double difference(const std::vector<float>& a, const std::vector<float>& 
     return apart / largest;
 }
 
-/// What one rank alone gets after `steps` batches.
+/// Returns the snapshot of a training on one rank after `steps` batches.
 inline NamedArrays on_one_rank(const data::Datasets& datasets, const train::Recipe& recipe, std::int64_t steps) {
     const comm::Group group = alone();
     Run run(group, datasets, recipe);
@@ -195,7 +196,8 @@ inline NamedArrays on_one_rank(const data::Datasets& datasets, const train::Reci
     return run->snapshot();
 }
 
-/// For each tensor the largest difference of the weights' moves from `start`, as a share of the largest move.
+/// Compares the weights' changes from `start` to `a` and from `start` to `b`. Returns the largest difference, relative
+/// to the largest change of the same tensor.
 inline double move_difference(const NamedArrays& start, const NamedArrays& a, const NamedArrays& b) {
     double largest = 0;
     for (const NamedArray& array : start) {
@@ -214,7 +216,8 @@ inline double move_difference(const NamedArrays& start, const NamedArrays& a, co
     return largest;
 }
 
-/// Of a step whose weights are the gradient, little rounded.
+/// Returns a recipe with SGD and a learning rate of 1000. After one step the gradient dominates the weights, so tests
+/// can read the gradient from the weights with little rounding.
 inline train::Recipe gradient_recipe(std::int64_t batch) {
     train::Recipe recipe = small_recipe(20);
     recipe.training.batch_size = batch;

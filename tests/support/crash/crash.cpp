@@ -1,12 +1,12 @@
-// Preloaded into one rank of a run: at the n-th change of a file below a folder the process ends, or the call fails.
+// A library for LD_PRELOAD. At the n-th change of a file below a folder, it kills the process or lets the call fail.
 //
-//   CRASH_FOLDER  absolute; calls on files elsewhere are let through
-//   CRASH_RANK    the MPI rank that is meant; the others are let through
-//   CRASH_AT      n, from 1; 0: only count
-//   CRASH_MODE    before, half, after: SIGKILL before the call, in the middle of a write, behind the call;
-//                 ENOSPC, EDQUOT, EIO, ESTALE, EROFS, EFBIG: the call fails so
-//   CRASH_SPAN    how many calls fail from there on; 0: all of them
-//   CRASH_COUNT   a file that gets the number of calls and their names, when the process ends in order
+//   CRASH_FOLDER  absolute path; calls on files outside of this folder are not affected
+//   CRASH_RANK    the MPI rank that is affected
+//   CRASH_AT      n, from 1; 0: calls are only counted
+//   CRASH_MODE    before, half, after: SIGKILL before the call, after half of a write, after the call;
+//                 ENOSPC, EDQUOT, EIO, ESTALE, EROFS, EFBIG: the call fails with this error
+//   CRASH_SPAN    number of calls that fail, from the n-th on; 0: all
+//   CRASH_COUNT   a file to which a normal process exit writes the number of calls and their names
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -51,7 +51,7 @@ const Plan& plan() {
     return read;
 }
 
-/// The names of the calls that were counted.
+/// The number and names of the counted calls. Its destructor writes them to CRASH_COUNT.
 struct Calls {
     std::string names;
     std::atomic<long> count{0};
@@ -107,7 +107,7 @@ int error_of(const std::string& mode) {
     }
 }
 
-/// What happens to this call.
+/// The action for an intercepted call.
 enum class Fate { passes, fails, ends_before, ends_half, ends_after };
 
 Fate fate(bool is_counted, const char* name) {
@@ -162,7 +162,7 @@ mode_t mode_of(int flags, va_list arguments) {
 
 Calls::~Calls() {
     const std::string path = variable("CRASH_COUNT");
-    if (count == 0 || path.empty()) {  // a helper of the launcher ends too
+    if (count == 0 || path.empty()) {  // helper processes of the launcher load this library too
         return;
     }
     if (FILE* out = std::fopen(path.c_str(), "w")) {
@@ -192,8 +192,8 @@ ssize_t pwrite64(int file, const void* bytes, size_t size, off64_t at) {
     return write_with(write_there, file, bytes, size, "pwrite64");
 }
 
-/// A quota or a server may refuse what was written before as late as here; the file is closed all the same. Where no
-/// call is to fail it does not count.
+/// close() may report a failed earlier write (quota, file server), and still closes the file. Only modes with an error
+/// count close().
 int close(int file) {
     static const auto real = next<int (*)(int)>("close");
     const bool is_counted =
@@ -271,7 +271,7 @@ int mkdir(const char* path, mode_t mode) noexcept {
     return pass(fate(is_below(path), "mkdir"), [&] { return real(path, mode); });
 }
 
-/// Looking for a file is no change of it: these fail with the others, but where no call is to fail they do not count.
+/// stat() changes no file, so only modes with an error count stat() and let it fail.
 int stat(const char* path, struct stat* about) noexcept {
     static const auto real = next<int (*)(const char*, struct stat*)>("stat");
     const bool is_counted = error_of(plan().mode) != 0 && is_below(path);

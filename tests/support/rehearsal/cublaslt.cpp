@@ -1,5 +1,5 @@
-// Stands in for cuBLASLt: products of float matrices by columns, plainly, of numbers rounded as the compute type
-// allows.
+// Replaces cuBLASLt in tests: products of column-major float matrices in simple loops. The compute type determines how
+// the factors are rounded.
 #include "support/rehearsal/control.hpp"
 #include "support/rehearsal/engines.hpp"
 #include "support/rehearsal/kernel_launch.hpp"
@@ -25,7 +25,7 @@ struct Product {
 };
 
 struct Preference {
-    std::uint32_t alignment = 256;  ///< bytes, unless it is told otherwise: the real one's default
+    std::uint32_t alignment = 256;  ///< bytes; the default of cuBLASLt
 };
 
 template <class Own, class Opaque>

@@ -1,4 +1,4 @@
-// Stands in for the CUDA runtime in tests: the machine, its devices, its errors, and what a test sets.
+// Replaces the CUDA runtime in tests: the machine, its devices, its errors, and the settings of a test.
 #include "support/rehearsal/kernel_launch.hpp"
 #include "support/rehearsal/machine.hpp"
 
@@ -9,7 +9,7 @@
 
 namespace {
 
-constexpr int most_shared_bytes = 227 * 1024;  ///< of a block on an H200
+constexpr int most_shared_bytes = 227 * 1024;  ///< maximum shared memory of a block on an H200
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Stands in for the CUDA runtime in tests: memory. It is the host's, but known apart, between red zones, and never zero
-// by chance. Copies from and to memory that is not what the call says are refused.
+// Replaces the CUDA runtime in tests: memory. Device memory is host memory that is registered separately, surrounded by
+// red zones and initialised with NaN. Copies are refused if the memory is not of the kind that the call states.
 #include "support/rehearsal/kernel_launch.hpp"
 #include "support/rehearsal/machine.hpp"
 
@@ -10,7 +10,7 @@
 namespace finch::rehearsal {
 namespace {
 
-constexpr std::size_t zone = 256;  ///< bytes of a red zone on both sides, and the alignment
+constexpr std::size_t zone = 256;  ///< bytes of a red zone (one on each side), and the alignment
 constexpr unsigned char zone_byte = 0xA5;
 
 std::size_t total(const Pieces& pieces) {
@@ -21,7 +21,7 @@ std::size_t total(const Pieces& pieces) {
     return sum;
 }
 
-/// Memory full of NaN.
+/// Returns new memory that is filled with NaN.
 void* take(Pieces& pieces, std::size_t bytes) {
     auto* whole = static_cast<unsigned char*>(std::aligned_alloc(zone, (bytes + 3 * zone - 1) / zone * zone));
     std::memset(whole, zone_byte, zone);
@@ -54,8 +54,8 @@ std::size_t free_bytes() {
     return machine().memory - std::min(machine().memory, device_bytes_in_use() + idle_pool_bytes());
 }
 
-/// What CUDA does with host memory that it does not know: it takes a copy of what goes to the device, later; it waits
-/// for what comes from there.
+/// Copies pageable host memory like CUDA. A copy to the device is staged and happens later. A copy from the device
+/// waits for the stream.
 void copy_pageable(void* to, const void* from, std::size_t bytes, bool to_device, cudaStream_t stream) {
     if (to_device) {
         const auto* first = static_cast<const unsigned char*>(from);
@@ -125,9 +125,9 @@ cudaError_t cudaFree(void* memory) {
         return refuse_in_capture();
     }
     if (machine().pooled.contains(static_cast<const unsigned char*>(memory))) {
-        return remember(cudaErrorInvalidValue);  // the real one takes it; Finch has no reason to
+        return remember(cudaErrorInvalidValue);  // CUDA allows this call, but Finch does not need it
     }
-    drain_all();  // as the real one
+    drain_all();  // as in CUDA
     return give_back(machine().device_memory, memory);
 }
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
@@ -195,13 +195,13 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t kept) {
 cudaError_t cudaMallocFromPoolAsync(void** memory, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
     REHEARSE(cudaMallocFromPoolAsync);
     if (machine().capture) {
-        return refuse_in_capture();  // the real one makes a node of it, which Finch does not want either
+        return refuse_in_capture();  // CUDA would add a graph node, which Finch does not want
     }
     const auto lacks = [&] {
         return pool->used + bytes > pool->reserved && pool->used + bytes - pool->reserved > free_bytes();
     };
     if (lacks()) {
-        drain(stream);  // what was freed in its order is there again
+        drain(stream);  // completes earlier stream-ordered frees
     }
     if (lacks()) {
         return remember(cudaErrorMemoryAllocation);

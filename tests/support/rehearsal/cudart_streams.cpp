@@ -1,6 +1,6 @@
-// Stands in for the CUDA runtime in tests: streams, events and graphs. Streams are lines of functions, done at once or
-// late and each by itself, so that an order that nobody asked for is not there. It refuses what CUDA refuses: waiting
-// within a capture, a capture whose second stream does not come back, an event of a capture outside of it.
+// Replaces the CUDA runtime in tests: streams, events and graphs. Streams are queues of functions, which run
+// immediately or late. The queues are independent, so a missing synchronisation changes results. As in CUDA, it is an
+// error to wait within a capture, to end a capture with an unjoined stream, and to use a captured event elsewhere.
 #include "support/rehearsal/kernel_launch.hpp"
 #include "support/rehearsal/machine.hpp"
 
@@ -14,11 +14,11 @@ struct CUstream_st {
     std::shared_ptr<Capture> capture;
 };
 struct CUevent_st {
-    Place place;                       ///< behind what was asked for when it was recorded
-    std::shared_ptr<Capture> capture;  ///< in which it was recorded last
+    Place place;                       ///< end of the stream's queue at the last cudaEventRecord()
+    std::shared_ptr<Capture> capture;  ///< the capture that contains the last record, or null
     std::shared_ptr<double> seconds = std::make_shared<double>(0);
 };
-/// What was captured. Its work goes with it, though events may still know the lines.
+/// A captured graph. Its destructor clears its queues, because events may keep the queue objects alive.
 struct Captured {
     std::shared_ptr<Line> origin;
     std::vector<std::shared_ptr<Line>> joined;
@@ -56,7 +56,7 @@ CUstream_st& of(cudaStream_t stream) {
     return place.line == nullptr || place.line->done >= place.count;
 }
 
-/// Does a line's items up to `count`, and whatever of other lines they wait for.
+/// Runs the items of a queue up to `count`, and the items of other queues for which they wait.
 void run(Line& line, std::size_t count) {
     while (line.done < count) {
         const Item item = std::move(line.items.front());
@@ -70,7 +70,7 @@ void run(Line& line, std::size_t count) {
     }
 }
 
-/// Does what somebody waits for; before it, all else that may be done where others come first.
+/// Runs the queue of `place` up to this position. With Execution::others_first, runs all other queues first.
 void reach(const Place& place) {
     if (machine().execution == Execution::others_first) {
         const auto lines = machine().lines;
@@ -100,7 +100,8 @@ Place end_of(cudaStream_t stream) {
     return {line, line->end()};
 }
 
-/// Puts a graph's work in an order that its lines allow: the origin's first, or that of those that joined.
+/// Orders the work of a graph as its queues allow. The work of the origin stream comes first, or that of the joined
+/// streams.
 class Sequence {
 public:
     Sequence(const Captured& graph, bool joined_first) {
@@ -114,12 +115,12 @@ public:
                                 [&](const auto& line) { return taken_[line.get()] == line->end(); });
     }
     [[nodiscard]] const std::vector<std::function<void()>>& work() const { return work_; }
-    /// Whether each kernel is now allowed the shared memory that it was captured with.
+    /// Returns whether the shared memory of each captured kernel is within the kernel's current limit.
     [[nodiscard]] bool is_allowed() const {
         return std::all_of(kernels_.begin(), kernels_.end(),
                            [](const Kernel& kernel) { return kernel.shared_bytes <= shared_limit(kernel.function); });
     }
-    /// Whether the origin waits, in the end, for all that was done beside it.
+    /// Returns whether the origin stream waits for all work of the joined streams.
     [[nodiscard]] bool is_whole() const { return is_whole_; }
 
 private:
@@ -227,7 +228,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
     const Place place = end_of(stream);
     const bool is_done = is_reached(place) && !place.line->blocked;
     reach(place);
-    return is_done ? cudaSuccess : cudaErrorNotReady;  // the next time it is
+    return is_done ? cudaSuccess : cudaErrorNotReady;  // reach() has completed the work, so the next query succeeds
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
     REHEARSE(cudaStreamWaitEvent);
@@ -276,7 +277,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     capture->ended = true;
     machine().capture = nullptr;
     if (failure != cudaSuccess) {
-        return failure;  // it ends all the same
+        return failure;  // the capture ends even if the call fails
     }
     if (capture->invalid) {
         return remember(cudaErrorStreamCaptureInvalidated);

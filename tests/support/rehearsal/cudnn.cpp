@@ -1,5 +1,5 @@
-// In the place of src/backend/cuda/cudnn_plan.cpp, and of cuDNN itself: passes of convolutions, plainly, in the layout
-// and the type that is asked for.
+// Replaces src/backend/cuda/cudnn_plan.cpp and cuDNN in tests. Computes convolution passes in simple loops, in the
+// requested layout and data type.
 #include "support/rehearsal/control.hpp"
 #include "support/rehearsal/engines.hpp"
 #include "support/rehearsal/kernel_launch.hpp"
@@ -27,7 +27,7 @@ std::vector<CudnnRequest> planned_requests;
 int plans = 0;
 int kept_plans = 0;
 
-/// The first engine that is not barred for the shape.
+/// Returns the first engine that is not barred for the shape and does not need too much workspace, or null.
 const Engine* allowed_engine(const ConvolutionShape& shape) {
     const std::vector<EngineNote> barred = barred_notes(shape);
     const auto is_allowed = [&](const Engine& engine) {
@@ -40,14 +40,14 @@ const Engine* allowed_engine(const ConvolutionShape& shape) {
     return found == engines.end() ? nullptr : &*found;
 }
 
-/// A tensor of four dimensions (n, c, h, w) in device memory.
+/// A four-dimensional tensor (n, c, h, w) in device memory.
 class View {
 public:
     View(void* data, const CudnnRequest& request, ConvolutionPass written_by, std::int64_t n, std::int64_t c,
          std::int64_t h, std::int64_t w)
         : data_(data), type_(request.pass == written_by ? request.output : request.type), n_(n), c_(c), h_(h), w_(w) {}
 
-    /// And aligned as cuDNN wants it.
+    /// Returns whether the tensor is in device memory and has cuDNN's alignment of 16 bytes.
     [[nodiscard]] bool is_device_memory() const {
         const auto size = static_cast<std::size_t>(n_ * c_ * h_ * w_) * (type_ == TensorType::float32 ? 4 : 2);
         return rehearsal::is_device_memory(data_, size) && reinterpret_cast<std::uintptr_t>(data_) % 16 == 0;
@@ -112,7 +112,7 @@ std::int64_t group_in(const ConvolutionShape& s) {
     return s.channels_in / s.groups;
 }
 
-/// Calls `each(n, out, row, column, in, kernel row, kernel column, row of x, column of x)` for every product.
+/// Calls `each(n, out, row, column, in, index in kernel, row of x, column of x)` for every product of the convolution.
 template <class Each>
 void for_each_product(const ConvolutionShape& s, Each&& each) {
     for (std::int64_t n = 0; n < s.batch; ++n)
@@ -192,7 +192,7 @@ public:
             (request_.is_fused && reinterpret_cast<std::uintptr_t>(tensors.bias) % 16 != 0)) {
             throw ApiError("the stand-in of cuDNN was given memory that is not the device's, too little, or askew");
         }
-        // Whoever keeps something in the workspace loses it.
+        // Overwrites the workspace, so that no caller can rely on its contents.
         submit(stream, [workspace, bytes = workspace_bytes()] { std::memset(workspace, 0xff, bytes); });
         submit(stream, [request = request_, t] { compute(request, t); });
     }
@@ -228,7 +228,7 @@ namespace finch::backend::cuda {
 
 std::unique_ptr<CudnnPass> plan_cudnn_pass(Libraries&, const CudnnRequest& request) {
     const rehearsal::Engine* engine = rehearsal::allowed_engine(request.shape);
-    // Paddings that differ before and behind are what the real one's engines hardly ever take.
+    // Engines of the real cuDNN rarely support different padding before and after.
     if (!rehearsal::has_engine(request) || engine == nullptr ||
         request.shape.padding_before != request.shape.padding_after) {
         return nullptr;

@@ -9,24 +9,24 @@
 
 namespace finch::rehearsal {
 
-/// Which requests the stand-in of cuDNN has an engine for; all, until this is called. It computes them plainly.
+/// Sets for which requests the cuDNN stand-in has an engine. By default it has one for all requests.
 void offer_engines(std::function<bool(const backend::cuda::CudnnRequest&)> offered);
-/// An engine of the stand-in: what it says of itself.
+/// The properties that an engine of the stand-in reports.
 struct Engine {
     std::string name = "stand-in";
     std::vector<backend::cuda::EngineNote> notes = {};
     std::int64_t workspace_bytes = 1000;
 };
-/// The engines for each request, the best first; of those that are not barred the first is taken. One, until this is
-/// called.
+/// Sets the engines for all requests, best first. The first engine that is not barred is used. By default there is
+/// one engine.
 void set_engines(std::vector<Engine> engines);
-/// What cuDNN was asked for and has planned, since the last set_engines() or offer_engines().
+/// Returns the requests that got a plan since the last set_engines() or offer_engines().
 [[nodiscard]] const std::vector<backend::cuda::CudnnRequest>& requests();
-/// How many plans have been made, and how many of them somebody still has.
+/// plans_made() returns the number of created plans, and plans_kept() the number of plans that still exist.
 [[nodiscard]] int plans_made();
 [[nodiscard]] int plans_kept();
 
-/// Whether the stand-in of cuBLASLt has an algorithm; it has, until this is called.
+/// Sets whether the cuBLASLt stand-in has an algorithm. By default it has one.
 void offer_products(bool offered);
 
 }  // namespace finch::rehearsal

@@ -13,15 +13,15 @@ constexpr std::size_t stack_bytes = 64 * 1024;
 constexpr int warp = 32;
 
 ThreadOrder thread_order = ThreadOrder::forward;
-Block* present = nullptr;  ///< that the fibers work for
+Block* present = nullptr;  ///< the block that the fibers execute
 
-/// All threads that any block has had so far. They never end: each waits for its next block.
+/// Returns the fibers of all blocks. Fibers never end: each waits for its next block.
 std::vector<Fiber>& fibers() {
     static auto* const all = new std::vector<Fiber>(1024);
     return *all;
 }
 
-/// The turns of so many threads.
+/// Returns the order in which the threads run.
 std::vector<int> turns(int threads) {
     std::vector<int> order(static_cast<std::size_t>(threads));
     std::iota(order.begin(), order.end(), 0);
@@ -55,7 +55,7 @@ unsigned char* Block::slot(int index) {
 void Block::run(const std::function<void(int)>& body) {
     body_ = &body;
     present = this;
-    std::memset(shared_.get(), 0xff, shared_bytes_);  // NaN: what nobody has written shows
+    std::memset(shared_.get(), 0xff, shared_bytes_);  // NaN: makes reads of uninitialised memory visible
     const std::vector<int> order = turns(threads_);
     for (const int index : order) {
         fibers()[static_cast<std::size_t>(index)].waits = Wait::nothing;
@@ -69,7 +69,7 @@ void Block::run(const std::function<void(int)>& body) {
     } while (release());
 }
 
-/// A fiber's whole life. It has no local variable: what it works on changes from block to block.
+/// The main function of a fiber. It has no local variables, because the block changes between two calls of its body.
 void Block::live() {
     for (;;) {
         (*present->body_)(present->running_);
@@ -84,7 +84,7 @@ void Block::resume(int index) {
         return;
     }
     if (fiber.has_begun) {
-        _longjmp(fiber.place, 1);  // no system call, unlike swapcontext
+        _longjmp(fiber.place, 1);  // unlike swapcontext, this makes no system call
     }
     fiber.has_begun = true;
     fiber.stack.reset(new unsigned char[stack_bytes]);
@@ -103,7 +103,8 @@ void Block::wait(int index, Wait what) {
     }
 }
 
-/// Lets go on whoever has all that it waits for. False where all have ended.
+/// Resumes the fibers that wait at a barrier or shuffle that all their peers have reached. Returns false if all fibers
+/// have ended.
 bool Block::release() {
     const auto first = fibers().begin();
     const auto last = first + threads_;

@@ -8,40 +8,40 @@
 #include <ucontext.h>
 #include <vector>
 
-/// The threads of a GPU's block, on one thread of a CPU.
+/// Runs the threads of a GPU block as fibers on one CPU thread.
 namespace finch::rehearsal {
 
-/// In which order the threads of a block take their turns. A kernel that lacks a barrier gives another result in
-/// another order.
+/// The order in which the threads of a block run. A kernel that lacks a barrier gives different results for different
+/// orders.
 enum class ThreadOrder { forward, backward, interleaved };
 void set_thread_order(ThreadOrder order);
 
 enum class Wait { nothing, barrier, shuffle, ended };
 
-/// A thread of a block: a stack of its own, which it keeps for the next block.
+/// A thread of a block. It keeps its own stack for the next block.
 struct Fiber {
-    ucontext_t first;  ///< how it begins
+    ucontext_t first;  ///< context of the start
     std::unique_ptr<unsigned char[]> stack;
-    std::jmp_buf place;  ///< where it goes on
+    std::jmp_buf place;  ///< context to resume from
     bool has_begun = false;
     Wait waits = Wait::nothing;
 };
 
-/// Runs blocks of the same size, one after another. One Block at a time.
+/// Runs blocks of the same size, one after another. Only one Block may run at a time.
 class Block {
 public:
     static constexpr std::size_t slot_bytes = 16;
 
     Block(int threads, std::size_t shared_bytes);
 
-    /// One block: `body(index)` for every thread. Ends the program with a message where threads wait for each other in
-    /// vain: a barrier that not all of a block reach, a shuffle that not all of a warp reach.
+    /// Runs one block: calls `body(index)` for every thread. Aborts the program with a message if not all threads of a
+    /// block reach a barrier, or not all threads of a warp reach a shuffle.
     void run(const std::function<void(int)>& body);
 
-    /// Of the thread that runs: lets others run until all that it waits for have come here too.
+    /// Called by the running thread. Runs other threads until all threads of the barrier or shuffle have called wait().
     void wait(int index, Wait what);
     [[nodiscard]] unsigned char* shared() { return shared_.get(); }
-    /// What a thread shows to the others of its warp.
+    /// Returns the memory in which a thread stores its value of a shuffle.
     [[nodiscard]] unsigned char* slot(int index);
 
 private:

@@ -10,25 +10,26 @@
 #include <functional>
 #include <memory>
 
-// In the place of src/backend/cuda/nvcc/kernel_launch.hpp: kernels run on the CPU, block after block, a fiber for each
-// thread of a block, so that barriers and shuffles mean what they mean on a GPU.
+// Replaces src/backend/cuda/nvcc/kernel_launch.hpp in tests. Kernels run on the CPU, one block after another. Each
+// thread of a block is a fiber, so barriers and shuffles have the same meaning as on a GPU.
 
 #define FINCH_DEVICE inline
 #define FINCH_UNROLL
 
 namespace finch::rehearsal {
 
-/// Puts work in line on a stream of the stand-in: done now, or recorded where the stream is being captured.
+/// Appends work to a stream of the stand-in. If the stream is being captured, the work is only recorded.
 void submit(cudaStream_t stream, std::function<void()> work);
-/// The same for a kernel. Refused where it was not allowed so much shared memory.
+/// Appends a kernel to a stream, like submit(). Returns cudaErrorInvalidValue if `shared_bytes` is above the limit of
+/// the kernel.
 [[nodiscard]] cudaError_t submit_kernel(cudaStream_t stream, const void* function, std::size_t shared_bytes,
                                         std::function<void()> work);
 
-/// What a kernel reads from the device's clock: that of the host, or the one that a test has put in its place
-/// (control.hpp).
+/// Returns the device clock that kernels read. It is the host's clock, or the clock that a test has set with
+/// set_clock() (control.hpp).
 [[nodiscard]] std::uint64_t device_nanoseconds();
 
-/// Its address is a kernel's.
+/// A variable per kernel type. The stand-in uses its address as the address of the kernel.
 template <class Kernel>
 inline constexpr char kernel_address = 0;
 
@@ -44,7 +45,7 @@ struct Grid {
     std::size_t shared_bytes = 0;
 };
 
-/// A thread of a kernel: see the real one.
+/// A thread of a kernel, see the class Thread in src/backend/cuda/nvcc/kernel_launch.hpp.
 class Thread {
 public:
     Thread(rehearsal::Block& block, const Grid& grid, std::int64_t x, std::int64_t y, std::int64_t z, int index)
@@ -71,7 +72,7 @@ public:
         block_.wait(index_, rehearsal::Wait::shuffle);
         T other;
         std::memcpy(&other, block_.slot(index_ ^ mask), sizeof other);
-        block_.wait(index_, rehearsal::Wait::shuffle);  // nobody may write before all have read
+        block_.wait(index_, rehearsal::Wait::shuffle);  // all threads read before the next write
         return other;
     }
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-// What the parts of the stand-in of the CUDA runtime share.
+// Shared declarations of the stand-in for the CUDA runtime.
 struct CUmemPoolHandle_st {
     std::size_t reserved = 0;
     std::size_t used = 0;
@@ -25,35 +25,35 @@ namespace finch::rehearsal {
 
 struct Line;
 
-/// The first `count` items of a line, since its beginning.
+/// A position in a queue. It is reached when the first `count` items since the start of the queue are complete.
 struct Place {
-    std::shared_ptr<Line> line;  ///< null: nowhere
+    std::shared_ptr<Line> line;  ///< null: no position
     std::size_t count = 0;
 };
 
-/// A kernel: which one, and the shared memory that it is started with.
+/// The address of a kernel, and the shared memory of its launch.
 struct Kernel {
     const void* function = nullptr;
     std::size_t shared_bytes = 0;
 };
 
-/// Work, or another line's place that must be reached first.
+/// An item of a queue: work, or a position in another queue that must be reached first.
 struct Item {
     std::function<void()> work;
     Place awaited;
-    Kernel kernel = {};  ///< of work that is one
+    Kernel kernel = {};  ///< empty if the work is no kernel
 };
 
-/// Items to be done one after another: a stream's, or what was captured on a stream.
+/// A queue of items that run one after another: a stream, or the captured work of a stream.
 struct Line {
     std::deque<Item> items;
-    std::size_t done = 0;  ///< items that were there and are done
-    bool blocked = false;  ///< never gets done, as far as its stream tells
+    std::size_t done = 0;  ///< number of completed items
+    bool blocked = false;  ///< true if stream queries never report completion
 
     [[nodiscard]] std::size_t end() const { return done + items.size(); }
 };
 
-/// A capture under way or ended: what each stream has been asked for in it.
+/// An active or ended capture with the recorded work of each stream.
 struct Capture {
     cudaStream_t origin = nullptr;
     std::map<cudaStream_t, std::shared_ptr<Line>> lines;
@@ -61,58 +61,58 @@ struct Capture {
     bool ended = false;
 };
 
-using Pieces = std::map<const unsigned char*, std::size_t>;  ///< of memory: bytes by address
+using Pieces = std::map<const unsigned char*, std::size_t>;  ///< memory allocations: address and bytes
 
 struct Machine {
     int devices = 1;
     std::size_t memory = std::size_t{1} << 30;
     Execution execution = Execution::at_once;
     std::map<std::string, int> counts;
-    std::map<std::string, std::pair<int, cudaError_t>> failures;  ///< calls until it fails
+    std::map<std::string, std::pair<int, cudaError_t>> failures;  ///< remaining calls, error code
     Pieces device_memory;
     Pieces pinned_memory;
-    std::vector<std::shared_ptr<Line>> lines;  ///< of all streams; the first is the default stream's
-    std::shared_ptr<Capture> capture;          ///< the one under way
+    std::vector<std::shared_ptr<Line>> lines;  ///< queues of all streams; the first is the default stream
+    std::shared_ptr<Capture> capture;          ///< the active capture, or null
     cudaError_t last_error = cudaSuccess;
     int current = 0;
     std::size_t last_graph = 0;
     bool forgives = false;
     bool has_pools = true;
-    std::map<const unsigned char*, cudaMemPool_t> pooled;  ///< of the device memory: what came from a pool
+    std::map<const unsigned char*, cudaMemPool_t> pooled;  ///< device memory that was allocated from a pool
     std::set<cudaMemPool_t> pools;
-    std::map<const void*, std::size_t> shared_limits;  ///< of kernels that asked for more shared memory
+    std::map<const void*, std::size_t> shared_limits;  ///< limits of kernels that requested more shared memory
     std::string queues;
     bool was_called = false;
-    std::function<std::uint64_t()> clock;  ///< ns; empty: the host's
+    std::function<std::uint64_t()> clock;  ///< nanoseconds; empty: the host's clock is used
 
     Machine();
     void read_environment();
 };
 
-/// Lives as long as the process: handles may be destroyed by static destructors.
+/// Returns the machine. It is never destroyed, because static destructors may still destroy handles.
 [[nodiscard]] Machine& machine();
-/// Keeps `code` for cudaGetLastError, and returns it.
+/// Stores `code` for cudaGetLastError() and returns it.
 cudaError_t remember(cudaError_t code);
-/// A fault of the program that CUDA would not tell: ends it.
+/// Aborts the program after an error that CUDA would not report.
 [[noreturn]] void fault(const char* what);
 
 [[nodiscard]] bool holds(const Pieces& pieces, const void* address, std::size_t bytes);
 [[nodiscard]] bool is_capturing(cudaStream_t stream);
-/// What a call returns that must not come while a stream captures; the capture is lost.
+/// Invalidates the capture after a call that is not allowed during a capture, and returns the error code of the call.
 cudaError_t refuse_in_capture();
-/// The shared memory that a kernel may be started with.
+/// Returns the maximum shared memory of a kernel launch in bytes.
 [[nodiscard]] std::size_t shared_limit(const void* function);
-/// What pools keep though nobody has it.
+/// Returns the number of unused bytes that the memory pools have reserved.
 [[nodiscard]] std::size_t idle_pool_bytes();
-/// What a pool holds above its threshold goes when somebody waits.
+/// Releases unused pool memory above the release threshold, as CUDA does at a synchronisation.
 void release_pools();
-/// Does all that a stream was asked for, or that all were.
+/// drain() runs all work of a stream, and drain_all() of all streams.
 void drain(cudaStream_t stream);
 void drain_all();
 
 }  // namespace finch::rehearsal
 
-/// Counts the call, and returns where the test wants it to fail.
+/// Counts the call of `function`. Returns from it with an error code if the test has requested a failure.
 #define REHEARSE(function)                                                                 \
     if (const cudaError_t code = finch::rehearsal::called(#function); code != cudaSuccess) \
     return code

@@ -1,6 +1,6 @@
-// Stands in for NCCL: ranks of one machine meet in shared memory that the unique id names. Sums are made in the order
-// of ranks. As with the real one, calls on a communicator that does not block are under way for a while, and its end
-// waits for all graphs that hold sums of it.
+// Replaces NCCL in tests. Ranks on one machine communicate by shared memory, which is named by the unique id. Sums are
+// computed in rank order. As in NCCL, calls on a non-blocking communicator return ncclInProgress. The end of a
+// communicator waits for all graphs that contain its all-reduces.
 #include "support/rehearsal/control.hpp"
 #include "support/rehearsal/kernel_launch.hpp"
 #include "support/rehearsal/peers.hpp"
@@ -24,16 +24,16 @@ namespace {
 constexpr int most_ranks = 8;
 constexpr std::size_t most_bytes = std::size_t{4} << 20;
 
-/// Shared by the ranks of a communicator; zeros are its beginning.
+/// Shared memory of the ranks of a communicator, initially zero.
 struct Meeting {
     std::atomic<int> arrived;
-    std::atomic<long> posted[most_ranks];  ///< sums to which a rank has given its values
-    std::atomic<long> taken[most_ranks];   ///< sums of which it has taken the result
+    std::atomic<long> posted[most_ranks];  ///< by rank: all-reduces with written input
+    std::atomic<long> taken[most_ranks];   ///< by rank: all-reduces with read result
     alignas(double) std::byte values[most_ranks][most_bytes];
 };
 
 Peers peers = Peers::well;
-std::atomic<int> aborted = 0;  // by whichever thread
+std::atomic<int> aborted = 0;  // atomic, because any thread may abort
 std::atomic<int> destroyed = 0;
 std::string nvls;
 
@@ -61,9 +61,9 @@ struct ncclComm {
     std::string name;
     int rank = 0;
     int ranks = 1;
-    int looks = 0;  ///< until what is under way is done
+    int looks = 0;  ///< remaining queries until the pending call is complete
     long sums = 0;
-    std::shared_ptr<int> work = std::make_shared<int>();  ///< also held by every sum that is in line or in a graph
+    std::shared_ptr<int> work = std::make_shared<int>();  ///< shared with every all-reduce in a stream or graph
 
     template <class Counter>
     void wait_for(const Counter (&counters)[most_ranks], long count) const {
@@ -77,7 +77,7 @@ struct ncclComm {
     template <class Number>
     void all_reduce(Number* data, std::size_t count) {
         ++sums;
-        wait_for(meeting->taken, sums - 1);  // nobody still reads what is written now
+        wait_for(meeting->taken, sums - 1);  // waits until no rank reads the values of the previous all-reduce
         std::memcpy(meeting->values[rank], data, count * sizeof *data);
         meeting->posted[rank] = sums;
         wait_for(meeting->posted, sums);
@@ -113,7 +113,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {
     if (config->blocking != 0 || ranks > most_ranks) {
-        return ncclInvalidArgument;  // Finch never waits without a deadline
+        return ncclInvalidArgument;  // Finch needs non-blocking communicators for its deadlines
     }
     const char* asked = std::getenv("NCCL_NVLS_ENABLE");
     nvls = asked == nullptr ? "" : asked;

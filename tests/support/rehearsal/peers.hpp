@@ -4,18 +4,19 @@
 
 namespace finch::rehearsal {
 
-/// What the stand-in of NCCL makes of a worker's other ranks.
+/// The behaviour of the other ranks of a worker, as simulated by the NCCL stand-in.
 enum class Peers {
-    well,         ///< they come
-    never_come,   ///< a communicator is never made
-    get_stuck,    ///< sums never end
-    report_error  ///< an error shows when it is asked for
+    well,         ///< the other ranks take part normally
+    never_come,   ///< the creation of a communicator never completes
+    get_stuck,    ///< all-reduces never complete
+    report_error  ///< ncclCommGetAsyncError reports an error after an all-reduce
 };
 void set_peers(Peers peers);
-/// Communicators that ended by ncclCommAbort, and by ncclCommDestroy. Neither ends while a graph holds sums of it.
+/// Return the number of communicators that ended by ncclCommAbort() and ncclCommDestroy(). Both NCCL calls block while
+/// a graph contains all-reduces of the communicator.
 [[nodiscard]] int communicators_aborted();
 [[nodiscard]] int communicators_destroyed();
-/// NCCL_NVLS_ENABLE as it was when the last communicator was made.
+/// Returns the value of NCCL_NVLS_ENABLE at the creation of the last communicator.
 [[nodiscard]] std::string nvls_asked_for();
 
 }  // namespace finch::rehearsal
