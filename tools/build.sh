@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Configures and builds the program in build/ (preset release): tools/build.sh [PRESET] [cmake's -D options]
-# -DBUILD_TESTING=ON: the tests, too. A preset other than release gets its own folder, build-PRESET.
+# -DBUILD_TESTING=ON also builds the tests. A preset other than release is built in the folder build-PRESET.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=release

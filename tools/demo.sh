@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# From nothing to evolved networks: installs, builds, and evolves on distorted digits that Finch generates, with four
-# ranks = 2 islands of 1 worker of 2 ranks each; then shows what was found. Each call does the search anew. What tools/report.py needs is
-# installed, too; where it cannot be, the demo goes on without.
+# Demonstrates Finch: installs the packages, builds the program, evolves networks on distorted digits that Finch
+# generates, and shows the results. The search uses four ranks: 2 islands of 1 worker of 2 ranks each. Every call starts
+# a new search. The script also installs the packages for tools/report.py; the demo continues if this fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 step() { printf '\n== %s\n' "$*"; }
 
-# Prints a command as the user would type it, and runs it.
+# Prints a command as a user would type it, and runs it.
 try() {
     printf '\n$ %s\n' "$*"
     "$@"
@@ -20,7 +20,7 @@ tools/install.sh --report || {
 }
 tools/build.sh
 
-# Open MPI asks for a word where there are more ranks than cores, where it runs as root, and in a container.
+# Open MPI needs extra options if there are more ranks than cores, if root runs it, and in a container.
 launcher=(mpirun -n 4 --oversubscribe --bind-to none)
 [ "$(id -u)" != 0 ] || launcher+=(--allow-run-as-root)
 export OMPI_MCA_btl_vader_single_copy_mechanism=none PMIX_MCA_gds=hash OMPI_MCA_mpi_yield_when_idle=1

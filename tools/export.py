@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""export.py RUN --format trace | graphml | optuna -o FILE: what a run holds, for other programs.
+"""export.py RUN --format trace | graphml | optuna -o FILE: exports a run for other programs.
 
-trace    Chrome's trace events (JSON), for Perfetto and chrome://tracing: a process for each worker, a lane for each of its slots, a slice for each
-         evaluation with its epochs within; starts and events of the run beside them
-graphml  who descends from whom, for networkx, Gephi and yEd: a node for each individual, an edge from each parent (`parent`), from the individual whose weights it
-         inherited (`weights`) and from the one it is a retry of (`retry`)
-optuna   a study in a journal of Optuna, for optuna.load_study and optuna-dashboard: a trial for each individual
+trace    Chrome's trace events (JSON), for Perfetto and chrome://tracing. Each worker is a process, each of its slots
+         is a lane. Each evaluation is a slice that contains slices for its epochs. A separate process shows the starts
+         and the events of the run
+graphml  the ancestry of the individuals, for networkx, Gephi and yEd. Each individual is a node. Edges come from the
+         parents (`parent`), from the individual that passed on its weights (`weights`), and from the individual that
+         was retried (`retry`)
+optuna   a study in an Optuna journal, for optuna.load_study and optuna-dashboard. Each individual is a trial
 
-Reads population.h5 alone, so a running run and a copy of its folder will do. Tables for spreadsheets and pandas come from `finch export`.
-Needs h5py, numpy, pandas and PyYAML (tools/install.sh --report installs them); graphml needs networkx, optuna needs optuna 4 or later.
+The script reads only population.h5, so it also works for a run in progress and for a copy of its folder. For tables in
+spreadsheets and pandas, use `finch export`. Needs h5py, numpy, pandas and PyYAML (tools/install.sh --report installs
+them). graphml also needs networkx. optuna needs optuna 4 or later.
 """
 import argparse
 import datetime
@@ -27,18 +30,18 @@ except ModuleNotFoundError as error:
 
 
 def genes_of(run, row):
-    """Values of the active genes by name, as Python's own types."""
+    """Returns the values of the active genes by name, as built-in types of Python."""
     types = {"real": float, "int": int, "choice": str}
     return {gene.name: types[gene.kind](row[gene.name]) for gene in run.active_genes(row)}
 
 
 # trace
 
-RUN_PROCESS = 0  # the run's own line; worker w is process w + 1
+RUN_PROCESS = 0  # the process that shows the run; worker w is process w + 1
 
 
 def lanes_of(slices):
-    """Lays (begin, end, row) on as few lanes as hold them one after another: a worker's slots."""
+    """Distributes the slices (begin, end, row) to the smallest number of lanes in which they do not overlap."""
     lanes = []
     for one in sorted(slices, key=lambda slice: slice[0]):
         lane = next((lane for lane in lanes if lane[-1][1] <= one[0]), None)
@@ -49,7 +52,7 @@ def lanes_of(slices):
 
 
 class Trace:
-    """Times are microseconds since the run's first start."""
+    """The trace events of a run. Times are in microseconds since the first start of the run."""
 
     def __init__(self, run):
         self.run = run
@@ -69,7 +72,8 @@ class Trace:
     def add_run(self):
         last = self.run.individuals.groupby("last_restart").finished.max()
         for restart, start in self.starts.items():
-            end = np.fmax(start.began + start.seconds, last.get(restart, math.nan))  # of a start that was killed: its last result
+            # The end of a killed start is its last result.
+            end = np.fmax(start.began + start.seconds, last.get(restart, math.nan))
             self.slice(f"start {restart}", "start", RUN_PROCESS, 0, start.began, end,
                        {"workers": int(start.workers), "nodes": int(start.nodes)})
         for event in self.run.events.itertuples():
@@ -82,7 +86,7 @@ class Trace:
         for restart, rows in individuals.groupby("last_restart"):
             start = self.starts.get(restart)
             slices = []
-            for _, row in rows.iterrows():  # of an evaluation that resumed after a stop: its last part
+            for _, row in rows.iterrows():  # for a resumed evaluation: its last part
                 began = max(row.started, start.began) if start else row.started
                 slices.append((began, max(began, row.finished), row))
             for number, lane in enumerate(lanes_of(slices)):
@@ -99,7 +103,8 @@ class Trace:
                    {"outcome": str(row.outcome), measure.name: number_or_null(row.loss), "operator": str(row.operator), "epochs": int(row.epochs),
                     "genes": genes_of(self.run, row)})
         curve = self.curves.get(row.id_number)
-        if curve is None or not curve.seconds.sum(skipna=False) <= end - begin:  # a stop was in between, or a program gives no times
+        # Draws no epochs if the evaluation resumed after a stop, or if a program reports no times.
+        if curve is None or not curve.seconds.sum(skipna=False) <= end - begin:
             return
         for (_, epoch), value in zip(curve.iterrows(), measure.of_epochs(curve)):
             self.slice(f"epoch {int(epoch.epoch)}", "epoch", process, lane, begin, begin + epoch.seconds, {measure.name: number_or_null(value)})
@@ -141,7 +146,10 @@ def write_graphml(run, output):
 # optuna
 
 def typed_options(options):
-    """Options with Python's types: numbers and booleans where the text is what Python prints for them; texts if two would be equal."""
+    """Returns options as numbers and booleans if Python prints them with the same text, else as texts.
+
+    Returns all options as texts if two options would be equal.
+    """
     def typed(text):
         if text in ("true", "false"):
             return text == "true"
@@ -165,7 +173,7 @@ def distribution_of(gene):
     if gene.kind == "choice":
         return distributions.CategoricalDistribution(typed_options(gene.options))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that a range ends at its last step
+        warnings.simplefilter("ignore", UserWarning)  # Optuna warns if a range does not end at a step
         if gene.kind == "int":
             return distributions.IntDistribution(int(gene.low), int(gene.high), log=gene.is_log, step=1 if gene.is_log else int(gene.step) or 1)
         return distributions.FloatDistribution(gene.low, gene.high, log=gene.is_log, step=None if gene.is_log else gene.step or None)
@@ -200,7 +208,7 @@ def write_optuna(run, output):
     from optuna.storages.journal import JournalFileBackend
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    output.unlink(missing_ok=True)  # Optuna would append
+    output.unlink(missing_ok=True)  # Optuna would append to an existing file
     storage = optuna.storages.JournalStorage(JournalFileBackend(str(output)))
     study = optuna.create_study(storage=storage, study_name=run.settings["name"], directions=["minimize"] * len(run.objectives))
     with warnings.catch_warnings():

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# tools/fetch_mnist.sh [FOLDER]: fetches the four MNIST files into FOLDER (data/mnist where none is given) and checks
-# them. Run it where there is a network, on a cluster usually the login node. Files that are there and whole are kept,
-# a download that was cut off goes on where it stopped.
+# tools/fetch_mnist.sh [FOLDER]: downloads the four MNIST files into FOLDER (default data/mnist) and checks them. Run
+# this script on a machine with internet access; on a cluster, this is usually the login node. Complete files are kept.
+# An interrupted download continues at the point of interruption.
 set -euo pipefail
 
 folder=${1:-data/mnist}
-# FINCH_MNIST_MIRRORS: other places, tried in this order, e.g. a copy inside of a cluster.
+# FINCH_MNIST_MIRRORS replaces these mirrors, for example by a copy inside a cluster. Mirrors are tried in this order.
 mirrors=${FINCH_MNIST_MIRRORS:-"https://ossci-datasets.s3.amazonaws.com/mnist https://storage.googleapis.com/cvdf-datasets/mnist"}
 
-# Name, bytes and SHA-256 of the unpacked content: mirrors may have packed it differently.
+# Name, bytes and SHA-256 of the unpacked content. The packed files may differ between mirrors.
 files=(
     "train-images-idx3-ubyte 47040016 ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"
     "train-labels-idx1-ubyte 60008 65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"
@@ -16,7 +16,7 @@ files=(
     "t10k-labels-idx1-ubyte 10008 ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"
 )
 
-# is_whole FILE BYTES SHA256: says on standard output what is wrong.
+# is_whole FILE BYTES SHA256: checks a packed file. If its content is wrong, prints the reason and fails.
 is_whole() {
     local unpacked
     unpacked=$(mktemp "$folder/.unpacked.XXXXXX")
@@ -28,7 +28,7 @@ is_whole() {
     [ "$(sha256sum < "$unpacked" | cut -d' ' -f1)" = "$3" ] || { echo "has another SHA-256 than MNIST"; return 1; }
 }
 
-# download URL FILE: appends to a partial FILE.
+# download URL FILE: downloads URL, and appends to FILE if FILE is partial.
 download() {
     if command -v curl > /dev/null; then
         curl --fail --silent --show-error --location --connect-timeout 20 --retry 2 --continue-at - --output "$2" "$1"
@@ -40,7 +40,8 @@ download() {
     fi
 }
 
-# from_mirror MIRROR NAME BYTES SHA256: a download that breaks off leaves its part, and the next run goes on from there.
+# from_mirror MIRROR NAME BYTES SHA256: downloads and checks a file. An interrupted download leaves a partial file, from
+# which the next run continues.
 from_mirror() {
     local target=$folder/$2.gz part status problem
     part=$target.part-$(cksum <<< "$1" | cut -d' ' -f1)
@@ -54,8 +55,8 @@ from_mirror() {
             return 0
         fi
         case $status in
-            0 | 8 | 22 | 33 | 36) rm -f "$part" ;; # all came and is wrong, or the server refuses to go on: once more
-            *) return 1 ;;                         # no network, or it broke off
+            0 | 8 | 22 | 33 | 36) rm -f "$part" ;; # the file is wrong, or the server refuses to resume
+            *) return 1 ;;                         # no network, or the download was interrupted
         esac
         echo "$1/$2.gz: ${problem:-the server refuses it}" >&2
     done

@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
-# Tests, checks with compute-sanitizer and measures Finch on a machine with a GPU, in under 10 minutes.
+# Tests Finch on a machine with a GPU, checks it with compute-sanitizer and measures its speed, in less than 10 minutes.
 #
 #   tools/gpu_check.sh [BUILD_FOLDER] [OUT]      (build, gpu_check)
 #
-# BUILD_FOLDER is a build with CUDA, or what tools/gpu_pack.sh made of one: a bare machine will do (bash and the CUDA libraries; mpirun,
-# python3 with PyTorch, compute-sanitizer and nsys are used where they are). The checks come in order of importance, each under a limit of
-# its own: one that fails, crashes or hangs stops none of the others. Into the folder OUT go
-#   summary.txt   a line for each check: OK, FAILED (why) or SKIPPED (why). Written anew when a check begins or ends, so it is there
-#                 however the script ends
-#   report.txt    what the checks found, as it comes
-#   output.txt    all that they printed
-# Exit code: 0 nothing failed · 1 something did · 77 no GPU is there, so nothing was checked · 124 ended from outside · 2 wrong use.
-#   FINCH_CHECK_ONLY=REGEX    only the checks whose title matches, and the doctor: for the second time
-#   FINCH_CHECK_SECONDS=570   for everything; what no longer fits is skipped
+# BUILD_FOLDER is a build with CUDA, or a pack that tools/gpu_pack.sh made from a build. The machine needs only bash and
+# the CUDA libraries. mpirun, python3 with PyTorch, compute-sanitizer and nsys are used if they are installed. The
+# checks run in order of importance, each with its own time limit. If a check fails, crashes or hangs, the other checks
+# still run. The folder OUT gets these files:
+#   summary.txt   a line for each check: OK, FAILED (why) or SKIPPED (why). The script rewrites this file when a check
+#                 begins or ends, so the file exists even if the script is killed
+#   report.txt    the results of the checks, in the order in which the checks end
+#   output.txt    the complete output of the checks
+# Exit code: 0 no check failed · 1 a check failed · 2 wrong arguments · 77 there is no GPU, so no check ran · 124 a signal
+# ended the script. Environment variables:
+#   FINCH_CHECK_ONLY=REGEX    runs only the doctor and the checks with a matching title, for example to repeat a check
+#   FINCH_CHECK_SECONDS=570   the time limit of the script; checks that do not fit into it are skipped
 #   FINCH_CHECK_LIMIT=N       no check may take longer than N seconds
-#   FINCH_CHECK_SMALL=yes     sizes for the stand-ins of CUDA (tests/cuda/rehearse_gpu_check.sh), on which each thread of a kernel costs
-#   FINCH_CHECK_DEVICE=cpu    tries the script itself without a GPU
+#   FINCH_CHECK_SMALL=yes     small sizes, for the CUDA emulation of tests/cuda/rehearse_gpu_check.sh, which is slow
+#   FINCH_CHECK_DEVICE=cpu    tests this script without a GPU
 #   FINCH_MNIST=DIR           also compares precisions on MNIST
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -29,7 +31,7 @@ only=${FINCH_CHECK_ONLY:-}
 small=${FINCH_CHECK_SMALL:-}
 libraries_of_the_machine=${LD_LIBRARY_PATH:-}
 [ -d "$here/tests/nn/fixtures" ] && FINCH_SOURCE_DIR=$here || FINCH_SOURCE_DIR=$(cd "$here/.." && pwd)
-export FINCH_SOURCE_DIR  # of what the tests compare with
+export FINCH_SOURCE_DIR  # the tests find their reference files in it
 [ -f "$build/environment.sh" ] && . "$build/environment.sh" 2>>"$out/report.txt"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader,tcp HDF5_USE_FILE_LOCKING=FALSE PYTHONUNBUFFERED=1
@@ -37,7 +39,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/finch-gpu.XXXXXX") || exit 2
 
 say() { printf '%s\n' "$*" | tee -a "$out/report.txt"; }
 left() { echo $((budget - SECONDS)); }
-program() { # NAME: where it is in a build or in a pack
+program() { # NAME: prints the path of a program in a build or in a pack
     local folder
     for folder in "$build" "$build/tests" "$build/bin"; do
         [ -x "$folder/$1" ] && { echo "$folder/$1"; return 0; }
@@ -48,10 +50,10 @@ finch=$(program finch) || { echo "gpu_check.sh: $build has no program finch" >&2
 
 # ---- running checks ------------------------------------------------------------------------------------------------------------------
 
-titles=() verdicts=() begun=() limits=() shortened=()  # of each check, by number
-declare -A running=()                                  # the process of each check that runs
+titles=() verdicts=() begun=() limits=() shortened=()  # one entry per check
+declare -A running=()                                  # the process of each running check
 failed=0 passed=0 skipped=0
-nothing_runs=  # why nothing else can be checked
+nothing_runs=  # the reason to skip all further checks
 
 write_summary() { # [HOW IT ENDED]
     local number
@@ -61,13 +63,14 @@ write_summary() { # [HOW IT ENDED]
         echo "$passed OK, $failed FAILED, $skipped SKIPPED, ${#running[@]} RUNNING after $SECONDS s${1:+; $1}"
     } >"$out/summary.new" && mv "$out/summary.new" "$out/summary.txt"
 }
-# check TITLE SECONDS FUNCTION [ARGUMENTS]: runs it and waits for it. The function prints what it found, its last lines are reported, and
-# returns 0, 77 (skipped; its last line says why) or other.
+# check TITLE SECONDS FUNCTION [ARGUMENTS]: runs a check and waits for it. FUNCTION prints its results. The last lines
+# of its output go into the report. FUNCTION returns 0 (OK), 77 (skipped; its last line is the reason) or another code
+# (failed).
 check() {
     begin "$@"
     finish 0
 }
-# The same, without waiting: several at once.
+# Starts a check without waiting for it, so several checks can run concurrently. It has the arguments of `check`.
 begin() {
     local title=$1 limit=$2 number=${#titles[@]} why=$nothing_runs
     shift 2
@@ -79,13 +82,13 @@ begin() {
     [ "$limit" -le "${FINCH_CHECK_LIMIT:-$limit}" ] || limit=$FINCH_CHECK_LIMIT
     [ "$limit" -le "$(left)" ] || { limit=$(left); shortened[number]=yes; }
     limits[number]=$limit
-    set -m  # a group of processes of its own
+    set -m  # starts the check in its own process group
     "$@" >"$work/output.$number" 2>&1 </dev/null &
     running[$number]=$!
     set +m
     write_summary
 }
-finish() { # MOST: waits until no more than so many checks run
+finish() { # MOST: waits until at most MOST checks run
     local number code
     while [ ${#running[@]} -gt "$1" ]; do
         for number in "${!running[@]}"; do
@@ -104,14 +107,14 @@ finish() { # MOST: waits until no more than so many checks run
         [ ${#running[@]} -le "$1" ] || sleep 0.1
     done
 }
-# Asks first: mpirun then ends its ranks, which have groups of their own.
+# Sends TERM before KILL. On TERM, mpirun ends its ranks, which are in their own process groups.
 end_group() { # PROCESS
     local turns=0
     kill -TERM -- "-$1" 2>/dev/null
     while kill -0 -- "-$1" 2>/dev/null && [ $((turns += 1)) -le 40 ]; do sleep 0.1; done
     kill -KILL -- "-$1" 2>/dev/null
 }
-# A test's own word, or the last line.
+# Prints the reason that a test printed after "skipped:", or the last line of its output.
 why_skipped() { sed -n 's/^skipped: //p; $p' "$1" | head -n 1 | cut -c 1-200; }
 end_check() { # NUMBER CODE [WHY SKIPPED]
     local seconds=$((SECONDS - begun[$1])) file=$work/output.$1 verdict shown=${lines:-12} why=${3:-}
@@ -171,7 +174,7 @@ YAML
 calm=(--set "training.optimizer={sgd: {momentum: 0}}" --set training.learning_rate=0.001)
 long=(--set "data.samples=$long_samples" --set "training.epochs=$long_epochs" --gene layers=3 --gene activation=tanh)
 
-# RANKS: sets `command`; one rank goes by itself, so that most checks need no mpirun.
+# RANKS: sets `command`. One rank runs without mpirun, so most checks do not need mpirun.
 wrapper=()
 command_for() {
     command=("$finch")
@@ -179,17 +182,17 @@ command_for() {
     command -v mpirun >/dev/null || { echo "no mpirun here"; return 77; }
     command=(mpirun -n "$1" "${wrapper[@]}" "$finch")
 }
-launch() { # RANKS ARGUMENTS: finch
+launch() { # RANKS ARGUMENTS: runs finch
     command_for "$1" || return
     shift
     (cd "$work" && exec "${command[@]}" "$@")
 }
-run() { # NAME RANKS ARGUMENTS: a search that must end well; its figures
+run() { # NAME RANKS ARGUMENTS: runs a search, which must succeed
     local name=$1 ranks=$2
     shift 2
     launch "$ranks" evolve tiny.yaml --run "$name" "$@" >"$work/$name.log" 2>&1 || { local code=$?; tail -n 25 "$work/$name.log"; return $code; }
 }
-# Id, outcome, loss, accuracy and epochs of each individual; numbers read back to the same bits.
+# Prints id, outcome, loss, accuracy and epochs of each individual. The printed numbers are exact.
 figures() {
     "$finch" show "$work/$1" --csv | awk -F, '
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
@@ -201,7 +204,7 @@ same_bits() { # ONE OTHER
     [ "$one" = "$other" ] || { diff <(echo "$one") <(echo "$other"); return 1; }
     echo "$(wc -l <<<"$one") individuals, equal to the last bit"
 }
-close() { # ONE OTHER TOLERANCE: the losses
+close() { # ONE OTHER TOLERANCE: compares the losses
     paste -d' ' <(figures "$1") <(figures "$2") | awk -v allowed="$3" '
         { d = $3 - $8; if (d < 0) d = -d; if (!(d <= allowed)) bad = 1; if ($1 != $6 || $2 != $7) bad = 1; if (d > most) most = d }
         END { printf "%d individuals, losses apart by %.2e at most (allowed %s)\n", NR, most, allowed; exit bad || NR == 0 }'
@@ -209,7 +212,7 @@ close() { # ONE OTHER TOLERANCE: the losses
 
 # ---- the checks ------------------------------------------------------------------------------------------------------------------------
 
-# What CUDA says where it finds no device.
+# Prints the message of CUDA if CUDA finds no device.
 problem_with_cuda() { sed -n 's/^  devices  *none: *//p' "$1"; }
 gpus_of_the_machine() { compgen -G '/dev/nvidia[0-9]*' | paste -sd ' '; }
 doctor() {
@@ -219,7 +222,8 @@ doctor() {
     problem=$(problem_with_cuda "$work/doctor")
     [ "$device" = cuda ] && [ -n "$problem" ] || return $code
     echo "no GPU: $problem"
-    # One that CUDA does not find is a fault; where there is none there is nothing to check.
+    # If the machine has a GPU that CUDA does not find, the check fails. If the machine has no GPU, all checks are
+    # skipped.
     [ -n "$(gpus_of_the_machine)" ] || return 77
     echo "but the machine has $(gpus_of_the_machine)"
     return 1
@@ -228,13 +232,14 @@ check_doctor() {
     lines=60 check "finch doctor" 60 doctor
     local problem
     problem=$(problem_with_cuda "$work/doctor" 2>/dev/null)
+    # If the doctor fails only because of a warning, the other checks still run.
     if [ "$device" = cuda ] && [ -n "$problem" ]; then
         nothing_runs="no GPU: $problem"
-    elif [[ ${verdicts[0]} = FAILED* ]] && ! grep -q '^libraries' "$work/doctor" 2>/dev/null; then  # what it warns of stops nothing
+    elif [[ ${verdicts[0]} = FAILED* ]] && ! grep -q '^libraries' "$work/doctor" 2>/dev/null; then
         nothing_runs="finch does not run, see the doctor"
     fi
 }
-gpu_test() { # PROGRAM SOURCE RANKS PATH: doctest; --no-skip takes the long ones too
+gpu_test() { # PROGRAM SOURCE RANKS PATH: runs doctest; --no-skip includes the long tests
     local command=("$1" --no-colors "--source-file=*$2")
     export FINCH_TEST_PATH=$4
     if [ "$3" != 1 ]; then
@@ -245,8 +250,9 @@ gpu_test() { # PROGRAM SOURCE RANKS PATH: doctest; --no-skip takes the long ones
     fi
     "${command[@]}"
 }
-# Every test on every path (own kernels, the libraries), several at once: most of their time is the float64 reference's, on the
-# processor. Those of several ranks by themselves: their kernels wait for each other.
+# Runs every test with Finch's kernels and with the libraries. Several tests run concurrently, since they spend most of
+# their time in the float64 reference on the CPU. Tests with several ranks run alone, since their kernels wait for each
+# other.
 all_gpu_tests() {
     local name program source ranks paths kernels path at_once=$(( ($(nproc) + 1) / 2 ))
     [ "$at_once" -le 8 ] || at_once=8
@@ -262,7 +268,7 @@ all_gpu_tests() {
     lines=8 finish 0
 }
 not_built() { echo "$1 is not in $build"; return 77; }
-# The search that others are compared with.
+# Runs the search with which the other searches are compared.
 calm() { [ -f "$work/calm/done" ] || { run calm 1 "${calm[@]}" && : >"$work/calm/done"; }; }
 repeatable() {
     run first 1 && run second 1 && same_bits first second || return
@@ -273,7 +279,8 @@ repeatable() {
 like_the_cpu() {
     calm && run calm-cpu 1 "${calm[@]}" --set workers.device=cpu && close calm calm-cpu 1e-4
 }
-# Two epochs at rates that do not amplify: within what rounding the products' inputs changes.
+# Compares the losses in tf32, bfloat16 and float16 with float32. The learning rate does not amplify differences, so the
+# tolerances only allow for the rounding of the inputs of products.
 precisions() {
     local precision
     [ "$device" = cuda ] || { echo "the CPU computes in float32 only"; return 77; }
@@ -283,7 +290,7 @@ precisions() {
     done
     close calm calm-tf32 5e-3 && close calm calm-bfloat16 3e-2 && close calm calm-float16 5e-3
 }
-# The same with channels that are cuDNN's, not Finch's own kernels'; and float16 twice, and from a snapshot.
+# As `precisions`, with more channels, so that cuDNN computes instead of Finch's kernels. Also trains in float16 twice.
 wide_precisions() {
     local precision of=(--set "model.0.conv.channels=$wide" --set search.budget.evaluations=3)
     [ "$device" = cuda ] || { echo "the CPU computes in float32 only"; return 77; }
@@ -294,7 +301,8 @@ wide_precisions() {
     same_bits wide-float16 wide-again && close wide-float32 wide-tf32 5e-3 && close wide-float32 wide-bfloat16 3e-2 && close wide-float32 wide-float16 5e-3 || return
     grep -h "of its steps, whose gradients" "$work/wide-float16.log" || echo "float16 skipped no step"
 }
-# All of MNIST, three seeds: means of the validation accuracy, and seconds. Noise of a mean: about 0.1 points.
+# Trains on all of MNIST with three seeds. Compares the mean validation accuracy, and prints the seconds. The standard
+# error of a mean is about 0.1 points.
 mnist() {
     local precision seed
     [ -n "${FINCH_MNIST:-}" ] && [ -f "$FINCH_MNIST/train-images-idx3-ubyte.gz" ] || { echo "FINCH_MNIST names no folder with MNIST"; return 77; }
@@ -324,12 +332,12 @@ YAML
             exit bad || length(n) != 3
         }' "$work/mnist.txt"
 }
-# With so large a first generation no genes depend on what ended before them.
+# The first generation is larger than the search, so no genes depend on results, which may arrive in any order.
 slots() {
     local independent=(--set "search.propagator={genetic: {population: 100}}")
     run slots-one 1 "${independent[@]}" && run slots-four 1 "${independent[@]}" --set workers.slots=4 && same_bits slots-one slots-four
 }
-two_ranks() { # NAME COMMUNICATOR: two ranks on one device beside one rank of the same global batch
+two_ranks() { # NAME COMMUNICATOR: compares two ranks on one device with one rank of the same global batch
     run "$1" 2 "${calm[@]}" --set workers.ranks=2 --set workers.share_device=true --set "workers.communicator=$2" || return
     calm || return
     grep -i -m 3 communicator "$work/$1.log"
@@ -352,7 +360,8 @@ nccl_of_two() {
     [ ! -d "$work/staged" ] || close staged nccl-two 1e-4 || return
     ! grep -m 1 "cannot be recorded" "$work/nccl-two.log" || { echo "the sums were not captured"; return 1; }
 }
-# Trains one individual and sends USR2 after SECONDS of training. Prints nothing; returns finch's code, 75 when it was stopped.
+# Trains one individual and sends USR2 after SECONDS of training. Prints nothing. Returns the exit code of finch, which
+# is 75 if the signal stopped the training.
 interrupted() { # NAME SECONDS ARGUMENTS
     local name=$1 seconds=$2 ticks=0 pid
     shift 2
@@ -394,8 +403,9 @@ across_devices() {
     fi
     close calm-straight cross 1e-4
 }
-# A network larger than any device, and a rate at which losses overflow (without an activation that could die first), among others
-# that are well; so large a first generation draws all of them.
+# Some networks are larger than the memory of any device, and some have a learning rate at which losses overflow. The
+# other networks must train. The networks have no activation, since units could die before the overflow. The first
+# generation is so large that all these networks are drawn at random.
 survives() {
     local units=4
     [ "$device" = cuda ] && units=250000
@@ -428,7 +438,7 @@ sanitizer() { # TOOL COMMAND
     shift
     "$found" --tool "$tool" --error-exitcode 9 --print-limit 5 "$@" >"$work/sanitizer.$BASHPID" 2>&1 || code=$?
     cat "$work/sanitizer.$BASHPID"
-    # Some virtual machines do not let it near the device.
+    # On some virtual machines, compute-sanitizer cannot access the device.
     ! grep -q 'Device not supported' "$work/sanitizer.$BASHPID" || { echo "compute-sanitizer: the device is not supported here"; return 77; }
     return $code
 }
@@ -444,31 +454,31 @@ sanitized_training() { # TOOL
     sanitizer "$1" "$finch" train tiny.yaml --run "sanitized-$1" --gene layers=2 --gene activation=relu \
         --set data.samples=$((samples / 2)) --set data.validation_samples=$((validation / 2)) --set training.epochs=1
 }
-# The three tools beside each other: on small shapes the processor is what they wait for.
+# Runs the three tools concurrently, since on small shapes they mostly wait for the CPU.
 all_sanitized() {
     local part tool
     for part in "cuda/direct_convolution.cpp -tc=one*sixteen*,images*of*one*row*,a*kernel*of*5*" cuda/own_operations.cpp cuda/step_kernels.cpp \
         cuda/layout.cpp "backend/operations.cpp -tc=convolution*padding*,linear*odd*,pooling*"; do
         for tool in memcheck racecheck synccheck; do
-            # shellcheck disable=SC2086 # a source and further arguments
+            # shellcheck disable=SC2086 # a source file and further arguments
             begin "compute-sanitizer $tool: ${part%% *}" $(( ($(left) + 60) / 4 )) sanitized_test $tool $part
         done
-        lines=4 finish 3  # the slowest of each may go on
+        lines=4 finish 3  # the next tests start while the last three checks run
     done
     lines=4 finish 0
     for tool in memcheck racecheck synccheck; do begin "compute-sanitizer $tool: a short training" $(( ($(left) + 30) / 2 )) sanitized_training $tool; done
     lines=4 finish 0
 }
-python_with_torch() { # or any
+python_with_torch() { # prints a python3 with torch, else any python3
     local python
     for python in python3 /usr/bin/python3; do
         machine "$python" -c 'import torch' 2>/dev/null && { echo "$python"; return 0; }
     done
     command -v python3
 }
-# The machine's own programs do without the libraries of the pack.
+# Runs a program of the machine without the libraries of the pack.
 machine() { LD_LIBRARY_PATH=$libraries_of_the_machine "$@"; }
-# bench_step as a program that brings its libraries along.
+# Writes a script that runs bench_step with the libraries of the pack.
 wrapped_bench_step() {
     local bench
     bench=$(program bench_step) || return

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Packs a build for a bare x86-64 machine with a GPU: the programs that tools/gpu_check.sh runs, Open MPI, and every shared library that such
-# a machine lacks. CUDA, cuDNN, NCCL, the driver and the C library are the machine's own.
+# Packs a build for an x86-64 machine with a GPU that has no Finch and no Open MPI. The pack contains the programs that
+# tools/gpu_check.sh runs, Open MPI, and all shared libraries except CUDA, cuDNN, NCCL, the driver and the C library,
+# which the machine must have.
 #
 #   tools/gpu_pack.sh [BUILD_FOLDER] [OUT]        (build, gpu_pack)
 #
-# makes OUT and OUT.tar.xz. There: tar xf gpu_pack.tar.xz (python3 -m tarfile -e gpu_pack.tar.xz where xz is missing), then
-# gpu_pack/gpu_check.sh.
+# writes OUT and OUT.tar.xz. On the GPU machine, run tar xf gpu_pack.tar.xz (python3 -m tarfile -e gpu_pack.tar.xz if xz
+# is missing), then gpu_pack/gpu_check.sh.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${1:-$here/../build}" && pwd)
@@ -29,8 +30,8 @@ cp "$build/gpu_tests.txt" "$out/"
 cp "$here/gpu_check.sh" "$here/bench/gpu_step.py" "$out/"
 mkdir -p "$out/tests/nn" && cp -r "$here/../tests/nn/fixtures" "$out/tests/nn/"
 
-# Open MPI loads its parts by name from a folder; OPAL_PREFIX says where that now is, and below it are bin/orted, which also a program
-# without mpirun starts, and the texts of its messages.
+# Open MPI loads its plugins from a folder; OPAL_PREFIX gives its location in the pack. The same folder contains the
+# texts of the messages, and bin/orted, which even a program without mpirun starts.
 parts=()
 launcher=$(command -v orterun || true)
 if [ -n "$launcher" ]; then
@@ -56,14 +57,16 @@ done
 strip --strip-unneeded "$out"/lib/*.so* 2>/dev/null || true
 
 cat >"$out/environment.sh" <<'ENVIRONMENT'
-# Sourced by gpu_check.sh: finds what was packed, and CUDA's libraries of this machine, those of a Python package if there are no others.
+# gpu_check.sh sources this file. It finds the packed libraries and this machine's CUDA libraries, if necessary in a
+# Python package.
 _pack=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 _path=$_pack/lib _missing=()
 for _library in libcudnn.so.9 libnccl.so.2 libcublasLt.so.13 libnvrtc.so.13; do
     ldconfig -p 2>/dev/null | grep -q "$_library" || _missing+=("$_library")
 done
 if [ ${#_missing[@]} -gt 0 ]; then
-    # Folders that other file systems may be mounted on; -xdev leaves out the network's.
+    # Each of these folders may be on another file system. -xdev excludes the file systems that are mounted below them,
+    # such as network file systems.
     _places=$(ls -d / /usr /usr/local /opt /home /root ${CUDA_HOME:-} 2>/dev/null; python3 -c 'import site; print(*site.getsitepackages(), sep="\n")' 2>/dev/null)
     _found=$(timeout 60 find $_places -xdev \( -name proc -o -name sys -o -path "$_pack" \) -prune -o \( $(printf -- '-name %s -o ' "${_missing[@]}") -false \) -print 2>/dev/null)
     for _library in "${_missing[@]}"; do
@@ -74,7 +77,7 @@ fi
 export LD_LIBRARY_PATH=$_path${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 if [ -x "$_pack/openmpi/bin/mpirun" ]; then
     export PATH=$_pack/openmpi/bin:$PATH OPAL_PREFIX=$_pack/openmpi
-    export HOME=${HOME:-/tmp}  # mpirun looks it up without asking whether there is one
+    export HOME=${HOME:-/tmp}  # mpirun reads HOME without checking that it is set
     export OMPI_MCA_mca_base_component_path=$(echo "$_pack"/openmpi/openmpi/openmpi* | tr ' ' ':')
     export PMIX_MCA_mca_base_component_path=$(ls -d "$_pack"/openmpi/pmix*/pmix 2>/dev/null | paste -sd:)
     export PMIX_MCA_pcompress_base_silence_warning=1 OMPI_MCA_orte_launch_agent=$_pack/openmpi/bin/orted OMPI_MCA_plm=isolated
@@ -85,6 +88,6 @@ ENVIRONMENT
 while read -r _ test _; do
     [ -x "$out/bin/$test" ] || { echo "gpu_pack.sh: $test is not built (ninja -C $build $test)" >&2; exit 1; }
 done <"$out/gpu_tests.txt"
-# With a dictionary larger than a program: the programs hold the same kernels.
+# The dictionary of xz -9 is larger than a program, so kernels that several programs contain are stored once.
 tar -C "$(dirname "$out")" --sort=name --owner=0 --group=0 -c "$(basename "$out")" | xz -9 >"$out.tar.xz"
 du -sm "$out" "$out.tar.xz" | awk '{ print $2 ": " $1 " MiB" }'

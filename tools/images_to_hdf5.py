@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""images_to_hdf5.py FOLDER FILE [--size HEIGHT WIDTH] [--grey]: one HDF5 file for `data: {kind: hdf5, path: FILE}`.
+"""images_to_hdf5.py FOLDER FILE [--size HEIGHT WIDTH] [--grey]: writes images to HDF5 for `data: {kind: hdf5}`.
 
-FOLDER has training/CLASS/*.png (or .jpg, .tif and whatever else Pillow reads, also in folders below CLASS) and, if there
-are any, validation/CLASS/* and test/CLASS/*. `train`, `val` and `valid` are accepted as names. If FOLDER has the folders
-of the classes itself, all images are training images. Classes are numbered in the order of their names, which the
-attribute `classes` lists. GROUP/files has the names of the files, in the order of the images. The images are contiguous,
-for `data.memory: streamed`.
+FOLDER contains training/CLASS/*.png and optionally validation/CLASS/* and test/CLASS/*. The files may be .jpg, .tif or
+any other format that Pillow reads, and may be in folders below CLASS. The names `train`, `val` and `valid` are
+accepted, too. If FOLDER itself contains the folders of the classes, all images are training images. Classes are
+numbered in the order of their names; the attribute `classes` lists the names. GROUP/files lists the file names, in the
+order of the images. The images are contiguous, for `data.memory: streamed`.
 
-Images are turned as their EXIF orientation says. A file that could not be stored unchanged is refused by name: more than
-8 bits (see --floats), numbers that Pillow scales or float32 rounds, more channels than colours, transparent pixels (see
---background), several pages or frames, a broken file. Skipped files are counted: hidden files, files without an image's
-extension, dead links.
-Needs h5py, numpy and Pillow.
+The script rotates images according to their EXIF orientation. It stops with an error if it cannot store a file
+unchanged: more than 8 bits (see --floats), numbers that Pillow scales or float32 rounds, more channels than colours,
+transparent pixels (see --background), several pages or frames, a broken file. It counts the files that it skips: hidden
+files, files without the extension of an image, dead links. Needs h5py, numpy and Pillow.
 """
 import argparse
 import os
@@ -29,17 +28,17 @@ except ImportError as error:
 
 GROUPS = {"training": "training", "train": "training", "validation": "validation", "valid": "validation", "val": "validation", "test": "test"}
 LITTER = ("__macosx", "thumbs.db", "desktop.ini", "@eadir")
-UNREADABLE = ("BUFR", "GRIB", "HDF5", "MPEG", "WMF")  # formats that Pillow recognises, but does not read
+UNREADABLE = ("BUFR", "GRIB", "HDF5", "MPEG", "WMF")  # formats that Pillow recognises, but cannot read
 Image.init()
 EXTENSIONS = {extension for extension, name in Image.registered_extensions().items() if name in Image.OPEN and name not in UNREADABLE}
 
 
 class Refused(Exception):
-    """What is wrong with a file or folder, and what would be right."""
+    """A file or folder that cannot be used. The message says what is expected instead."""
 
 
 class Notes:
-    """How often something happened, with the first example."""
+    """Counts of events, with the first example of each event."""
 
     def __init__(self):
         self.counts, self.examples = {}, {}
@@ -55,7 +54,7 @@ class Notes:
 
 
 def text_of(path):
-    """`path` as UTF-8, even if the name is not, without control characters."""
+    """Returns `path` as UTF-8 text without control characters, even if the name is not UTF-8."""
     return re.sub("[\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", "?", str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
 
 
@@ -68,7 +67,7 @@ def folders_in(folder):
 
 
 def has_image_name(path):
-    """Whether the extension is that of an image or, without one, the content is an image."""
+    """True if the file has the extension of an image. A file without extension is an image if Pillow can open it."""
     if path.suffix:
         return path.suffix.lower() in EXTENSIONS
     try:
@@ -85,7 +84,8 @@ def skip(path, why, notes):
 
 
 def images_below(folder, around, notes):
-    """The images in `folder` and the folders below it, in the order of their names. `around`: the folders that `folder` lies in."""
+    """Yields the images in `folder` and below, in the order of their names. `around` has the folders that contain
+    `folder`."""
     around = (*around, folder.resolve())
     for path in sorted(folder.iterdir()):
         if is_hidden(path) or not path.exists():
@@ -103,12 +103,12 @@ def images_below(folder, around, notes):
 
 
 def is_number(image):
-    """Whether Pillow reads more than 8 bits of its pixels."""
+    """True if Pillow reads the pixels of `image` with more than 8 bits."""
     return image.mode[0] in "IF" and "transparency" not in image.info
 
 
 def jpeg2000_depths(path):
-    """Ssiz of each component (ISO/IEC 15444-1, A.5.1): its bits - 1, and 128 if it is signed."""
+    """Returns Ssiz of each component (ISO/IEC 15444-1, A.5.1): its bits - 1, plus 128 if it is signed."""
     data = path.read_bytes()
     start = data.index(b"\xff\x4f\xff\x51")  # SOC, SIZ
     count = int.from_bytes(data[start + 40:start + 42], "big")
@@ -116,14 +116,14 @@ def jpeg2000_depths(path):
 
 
 def avif_is_deep(path):
-    """Whether an AV1CodecConfigurationBox has high_bitdepth or twelve_bit, or there is none."""
+    """True if an AV1CodecConfigurationBox has high_bitdepth or twelve_bit, or if the file has no such box."""
     data = path.read_bytes()
     flags = [data[box.end() + 2] for box in re.finditer(b"av1C", data)]
     return not flags or any(one & 0x60 for one in flags)
 
 
 def bits_above_8(image, path):
-    """Whether `image`, which is not loaded yet, has channels of more than 8 bits."""
+    """True if `image` has channels of more than 8 bits. `image` must not be loaded yet."""
     arguments = [part for tile in image.tile for part in (tile[3] if isinstance(tile[3], tuple) else (tile[3],))]
     bits = image.tag_v2.get(258, (8,)) if image.format == "TIFF" else (8,)
     largest = max((one for one in arguments if isinstance(one, int)), default=0) if image.format == "PPM" else 0
@@ -133,7 +133,7 @@ def bits_above_8(image, path):
 
 
 def check_numbers(image, path):
-    """Raises Refused if Pillow would change the numbers of `image`, which is not loaded yet, or leave some of them out."""
+    """Raises Refused if Pillow would change or omit numbers of `image`. `image` must not be loaded yet."""
     tags = image.tag_v2 if image.format == "TIFF" else {}
     channels = tags.get(277, 1)
     if channels > len(image.getbands()) or 0 in tags.get(338, ()):
@@ -151,7 +151,7 @@ def check_numbers(image, path):
 
 
 def numbers_of(image, size, path):
-    """The pixels of a grey image of more than 8 bits: (height, width) of float32."""
+    """Returns the pixels of a grey image of more than 8 bits, as float32 (height, width)."""
     numbers = np.asarray(image)
     if image.format == "TIFF" and image.mode == "I" and image.tag_v2.get(258) == (32,) and 2 not in image.tag_v2.get(339, ()):
         numbers = numbers.view(np.uint32)
@@ -164,7 +164,7 @@ def numbers_of(image, size, path):
 
 
 def without_alpha(image, path, background):
-    """`image` without transparency, which must cover nothing unless a background is given."""
+    """Returns `image` without transparency. Raises Refused if pixels are transparent and no background is given."""
     if "transparency" not in image.info and image.mode not in ("LA", "La", "PA", "RGBA", "RGBa"):
         return image
     image = image.convert({"La": "LA", "PA": "RGBA"}.get(image.mode, image.mode)).convert("RGBA")
@@ -176,8 +176,11 @@ def without_alpha(image, path, background):
 
 
 def convert(image, path, given, notes):
-    """(height, width, channels) of bytes, or of float32 if given.floats; and whether it has more than 8 bits."""
-    frames = 1 if image.format == "MPO" else getattr(image, "n_frames", 1)  # behind an MPO's photo are its previews
+    """Returns the pixels (height, width, channels) and whether the image has more than 8 bits.
+
+    The pixels are float32 if given.floats, else bytes.
+    """
+    frames = 1 if image.format == "MPO" else getattr(image, "n_frames", 1)  # the further frames of MPO are previews
     if frames > 1:
         raise Refused(f"{path}: holds {frames} pages or frames; save each as a file of its own")
     is_deep = bits_above_8(image, path)
@@ -185,7 +188,7 @@ def convert(image, path, given, notes):
         remedy = "give --floats to store its numbers as they are, or save it with 8" if is_number(image) else "save it with 8, or in grey"
         raise Refused(f"{path}: has more than 8 bits in each channel, which would be cut off (mode {image.mode}); {remedy}")
     check_numbers(image, path)
-    is_turned = image.format == "TIFF" and image.tag_v2.get(0x0112, 1) in range(2, 9)  # by load()
+    is_turned = image.format == "TIFF" and image.tag_v2.get(0x0112, 1) in range(2, 9)  # Pillow's load() turns it
     image.load()
     if image.format != "TIFF" and image.getexif().get(0x0112, 1) in range(2, 9):
         image = ImageOps.exif_transpose(image)
@@ -203,15 +206,16 @@ def convert(image, path, given, notes):
 
 
 def pixels_of(path, given, notes):
-    """What convert() gives. Raises Refused, which names the file, for what Pillow cannot read."""
+    """Returns the result of convert(). Raises Refused with the file name if Pillow cannot read the file."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
-            with open(path, "rb") as file, Image.open(file) as image:  # Pillow 13 maps a file by its name, and turns TIFF wrongly then
+            # If Image.open() gets a path, Pillow 13 maps the file into memory and rotates TIFF images wrongly.
+            with open(path, "rb") as file, Image.open(file) as image:
                 result = convert(image, path, given, notes)
         except Refused:
             raise
-        except Exception as error:  # Pillow's readers raise anything at broken files
+        except Exception as error:  # for broken files, Pillow raises exceptions of any type
             size = path.stat().st_size
             why = "of no kind that Pillow reads" if isinstance(error, UnidentifiedImageError) else " ".join(str(error).split()) or type(error).__name__
             raise Refused(f"{path}: cannot be read as an image ({why}; {size} bytes); replace it, or move it away") from error
@@ -251,10 +255,10 @@ def write_group(file, group, folder, classes, given, notes):
 
 
 def find_groups(folder, notes):
-    """The folders of the sets. Without one to train on, `folder` itself is that."""
+    """Returns the folder of each set. If there is no folder of a set, `folder` itself is the training set."""
     folders = folders_in(folder)
     named = [path for path in folders if path.name.lower() in GROUPS]
-    if len(named) < len(folders):  # a class may be called `train`
+    if len(named) < len(folders):  # a class may have the name `train`
         named = [path for path in named if folders_in(path)]
     found = {}
     for path in named:
@@ -293,7 +297,7 @@ def write(given, notes):
     given.file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = given.file.with_name(given.file.name + ".new")
     try:
-        with h5py.File(unfinished, "w", libver=("v108", "latest")) as file:  # formats before 1.8 have room for 4000 classes
+        with h5py.File(unfinished, "w", libver=("v108", "latest")) as file:  # older formats allow only 4000 classes
             file.attrs["classes"] = [text_of(name) for name in classes]
             for group, folder in parts.items():
                 write_group(file, group, folder, classes, given, notes)
@@ -324,7 +328,7 @@ def main():
         write(given, Notes())
     except Refused as problem:
         sys.exit(text_of(problem))
-    except OSError as problem:  # a folder that cannot be read, or a file that cannot be written
+    except OSError as problem:  # reading a folder or writing a file failed
         sys.exit(f"{text_of(problem.filename or given.file)}: cannot be read or written ({os.strerror(problem.errno) if problem.errno else problem})")
     except KeyboardInterrupt:
         sys.exit("interrupted: nothing was written")

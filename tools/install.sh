@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
-# Installs what Finch is built from, on Debian 12 (or a later Debian or Ubuntu). The one list of packages.
+# Installs the packages that Finch needs, on Debian 12 (or a later Debian or Ubuntu). This is the only list of packages.
 #
-#   tools/install.sh            build and run
-#   tools/install.sh --tests    … and what the tests need
-#   tools/install.sh --report   … and what tools/report.py needs
-#   tools/install.sh --cuda     … and it is an error where the CUDA backend cannot be built
-#   tools/install.sh --peers    … and PyTorch, to make the recorded fixtures of the tests anew
+#   tools/install.sh            packages to build and run Finch
+#   tools/install.sh --tests    also packages for the tests
+#   tools/install.sh --report   also packages for tools/report.py
+#   tools/install.sh --cuda     fails if the CUDA backend cannot be built
+#   tools/install.sh --peers    also packages for the tests, and PyTorch, to regenerate the test fixtures
 #
-# Does nothing where everything is there, and needs no rights then. Anywhere but on Debian it only says what to look for.
+# If all packages are installed, the script does nothing and needs no root rights. On other distributions, it only
+# prints the list of packages.
 #
-# CUDA itself, cuDNN and NCCL come with the machine (or from NVIDIA's repositories). Where they are, this script fetches the
-# headers of cudnn-frontend into .cache/, since no distribution that Finch is tested on has them yet.
+# The script does not install CUDA, cuDNN and NCCL: install them from NVIDIA's repositories. If CUDA and cuDNN are
+# installed, the script downloads the headers of cudnn-frontend into .cache/, since no distribution that Finch is tested
+# on has a package of them.
 set -euo pipefail
 
-# Package and reason, one a line.
+# One line per package: its name and its purpose.
 build_packages="
 g++                the compiler: C++20, 12 or later
 cmake              the build system, 3.25 or later
@@ -69,7 +71,8 @@ peer_packages="
 python3-torch      the other implementation that recorded fixtures come from
 "
 
-# cudnn-frontend: NVIDIA's C++ layer over cuDNN's graphs; headers only, MIT. Its Python package carries them.
+# cudnn-frontend is NVIDIA's C++ interface to cuDNN's graphs. It consists of headers (MIT license), which its Python
+# package contains.
 cuda_packages="
 python3-pip        fetches cudnn-frontend's headers
 "
@@ -86,7 +89,7 @@ fetch_frontend() {
     echo "install.sh: fetching the headers of cudnn-frontend $frontend_version"
     local work
     work=$(mktemp -d)
-    # Any platform's package has the same headers.
+    # The packages of all platforms contain the same headers.
     if python3 -m pip download --quiet --no-deps --only-binary=:all: --implementation cp --python-version 3.11 \
         --platform manylinux_2_28_x86_64 --dest "$work" "nvidia-cudnn-frontend==$frontend_version" &&
         python3 -m zipfile -e "$work"/nvidia_cudnn_frontend-*.whl "$work/wheel"; then

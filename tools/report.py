@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""report.py RUN [RUN …] [-o report.html]: what a run found, as one HTML file that opens without a network.
+"""report.py RUN [RUN …] [-o report.html]: reports the results of runs, in one HTML file that needs no internet access.
 
-Reads the run's files alone, so that it works beside a run that goes on, and on a copy of its folder. Several runs are laid over one
-another, with a table of what their configurations differ in; the figures of single individuals are of the first. Needs h5py, numpy,
-pandas, plotly, Pillow, PyYAML and scikit-learn: `tools/install.sh --report`.
+The script only reads the files of the run, so it also works for a run in progress and for a copy of its folder. If
+there are several runs, the progress figure shows all of them, and a table lists the differences of their
+configurations. The figures of individuals then show only the first run. Needs h5py, numpy, pandas, plotly, Pillow,
+PyYAML and scikit-learn (tools/install.sh --report installs them).
 """
 import argparse
 import pathlib
@@ -32,13 +33,16 @@ def duration(hours):
 
 
 def energy(joules):
-    """The same units as `finch show`."""
+    """Returns an energy as text, with the units of `finch show`."""
     value, unit = (joules, "J") if joules < 1e3 else (joules / 1e3, "kJ") if joules < 1e6 else (joules / 3.6e6, "kWh")
     return f"{value:.{3 if value < 0.9995 else 2 if value < 9.995 else 1 if value < 99.95 else 0}f} {unit}"
 
 
 def energy_of_all(table):
-    """What all individuals took, and of how many it is not known; nothing where none is known."""
+    """Returns a row with the energy of all individuals, and the number of individuals with unknown energy.
+
+    Returns no row if no energy is known.
+    """
     all_joules = float(np.nansum(table.joules))
     if all_joules <= 0:
         return {}
@@ -85,7 +89,7 @@ def genes_text(run, row):
 
 
 def add_best(page, run, most=5):
-    """Those of all islands together, as `finch show` has them."""
+    """Adds the best individuals of all islands together, in the order of `finch show`."""
     best = run.ranked.head(most)
     page.section("The best of all", f"{len(best)} of the {len(run.complete)} individuals that were trained to their end.")
     page.table(["id", run.measure.title, "epochs", "genes"],
@@ -182,7 +186,7 @@ def build(runs):
         page.text(f"What follows is of {run.name}.")
     if len(run.complete):
         add_results(page, run)
-    elif len(run.measured):  # pruned ones alone
+    elif len(run.measured):  # all of them were pruned
         add_curves(page, run)
     page.section("Workers", "Each bar is a training; below, the share of workers that trained.")
     page.figure(figures.timeline(run))

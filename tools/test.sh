@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# Installs, builds and tests: tools/test.sh [--check | --night] [--sanitize] [ctest's options, e.g. --tests-regex search]
-# --check: what every change needs, minutes · nothing: also what must hold before a change lands · --night: everything.
-# --sanitize: also the unit tests under the address and undefined-behaviour sanitizers, in a second build.
-# Real MNIST is tested where FINCH_MNIST names a folder that holds it. What cannot be tested here is skipped, with the reason.
+# Installs, builds and tests: tools/test.sh [--check | --night] [--sanitize] [ctest's options, e.g. --tests-regex NAME]
+#   --check      only the tests that every change needs (minutes)
+#   no option    also the tests that must pass before a merge
+#   --night      all tests
+#   --sanitize   also the unit tests with the address and undefined-behaviour sanitizers, in a second build
+# The tests with real MNIST run if FINCH_MNIST is a folder with MNIST. Tests that cannot run on this machine are skipped,
+# and the reasons are printed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 sanitize=no
-tier=gate tiers='^(check|gate)$' seconds=1200  # of a test that hangs
+tier=gate tiers='^(check|gate)$' seconds=1200  # time limit of a test
 while :; do
     case ${1:-} in
         --check) tier=check tiers='^check$' seconds=120 ;;
@@ -19,7 +22,7 @@ done
 
 step() { printf '\n== %s\n' "$*"; }
 
-# The style is that of clang-format 14 (Debian 12); another version would find fault where there is none.
+# The code is formatted with clang-format 14 (Debian 12). Other versions format some lines differently.
 check_format() {
     if clang-format --version | grep -q 'version 14\.'; then
         find include src tests \( -name '*.hpp' -o -name '*.cpp' -o -name '*.cu' \) -print0 |
@@ -29,13 +32,13 @@ check_format() {
     fi
 }
 
-# The reasons why tests were skipped stand in their output.
+# Prints the reasons why tests were skipped, from the output of the tests.
 skip_reasons() {
     awk '/^[0-9]+\/[0-9]+ Test(ing)?: / { name = $3 } /^skipped: / { print "  " name ": " substr($0, 10) }' \
         build/Testing/Temporary/LastTest.log | sort -u
 }
 
-# How many tests a tier has; ctest counts those of fixtures in each tier.
+# Prints the number of tests in tier $1 that are not in the tiers $2, since ctest adds fixture tests to every tier.
 tests_of() { ctest --preset release --show-only --label-regex "^$1\$" --exclude-label-regex "^($2)\$" | awk '/^Total Tests:/ { print $3 }'; }
 left_out() {
     case $tier in
@@ -51,14 +54,15 @@ step "format"
 check_format
 
 step "build"
-# A new build has PTX in place of code for each kind of GPU, which takes a third of the time; the driver translates it.
+# A new build contains PTX, which the driver compiles, instead of code for each GPU architecture. This build takes a
+# third of the time.
 ptx=()
 [ -f build/CMakeCache.txt ] || ptx=(-DCMAKE_CUDA_ARCHITECTURES=80-virtual)
 tools/build.sh release -DBUILD_TESTING=ON "${ptx[@]}"
 
 step "tests: $tier"
 code=0
-# More than there are cores, since many tests wait for deadlines, signals or Slurm most of the time.
+# Runs more tests in parallel than there are cores, since many tests mostly wait for deadlines, signals or Slurm.
 ctest --preset release --parallel $((2 * $(nproc))) --no-tests=error --label-regex "$tiers" --timeout $seconds "$@" || code=$?
 reasons=$(skip_reasons)
 [ -z "$reasons" ] || printf 'Skipped:\n%s\n' "$reasons"

@@ -1,8 +1,10 @@
-"""Small training and validation sets for DeePMD-kit: clusters of 13 argon atoms with the energies and forces of the Lennard-Jones potential.
+"""deepmd_data.py FOLDER: writes small training and validation sets for DeePMD-kit.
 
-    python3 configs/command/deepmd_data.py deepmd-data          makes deepmd-data/training and deepmd-data/validation
+The sets are clusters of 13 argon atoms, with the energies and forces of the Lennard-Jones potential.
 
-Needs numpy. Lengths are in Angstrom, energies in eV: epsilon 0.0103, sigma 3.405 (argon).
+    python3 configs/command/deepmd_data.py deepmd-data          writes deepmd-data/training and deepmd-data/validation
+
+Needs NumPy. Lengths are in Angstrom, energies in eV: epsilon 0.0103, sigma 3.405 (argon).
 """
 import pathlib
 import sys
@@ -13,7 +15,7 @@ EPSILON, SIGMA, ATOMS = 0.0103, 3.405, 13
 
 
 def energy_and_forces(places):
-    """Energies [frame] and forces [frame, atom, 3] of `places` [frame, atom, 3]."""
+    """Returns the energies [frame] and forces [frame, atom, 3] for the atom positions `places` [frame, atom, 3]."""
     apart = places[:, :, None] - places[:, None]
     squared = (apart ** 2).sum(-1) + np.where(np.eye(ATOMS, dtype=bool), np.inf, 0)
     sixth = (SIGMA ** 2 / squared) ** 3
@@ -23,7 +25,7 @@ def energy_and_forces(places):
 
 
 def icosahedron():
-    """The cluster of least energy, nearly: one atom in the middle of twelve."""
+    """Returns approximately the cluster with the smallest energy: one atom surrounded by twelve atoms."""
     golden = (1 + 5 ** 0.5) / 2
     corners = [np.roll((0, one, two * golden), turn) for turn in range(3) for one in (-1, 1) for two in (-1, 1)]
     return np.array([(0, 0, 0), *corners]) * 1.08 * SIGMA / (1 + golden ** 2) ** 0.5

@@ -1,8 +1,9 @@
-"""Runs `dp train input.json` in an evaluation's folder and hands its learning curve on to Finch; goes on from its last checkpoint.
+"""deepmd_train.py: runs `dp train input.json` in the folder of an evaluation and reports its learning curve to Finch.
 
-The loss is the root mean square error of the forces (eV/Angstrom) on the validation set, or without validation data on the training set;
-lcurve.out's other columns come with it.
-Needs DeePMD-kit 3 (`pip install deepmd-kit[cpu]`), whose `dp` is on PATH.
+If an earlier start of the run wrote a checkpoint, the training resumes from its newest checkpoint. The loss is the root
+mean square error of the forces (eV/Angstrom) on the validation set, or on the training set if there is no validation
+set. The other columns of lcurve.out are reported as metrics. Needs DeePMD-kit 3 (`pip install deepmd-kit[cpu]`) with
+its program `dp` on PATH.
 """
 import json
 import os
@@ -15,8 +16,9 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/python"))
 import finch_objective as finch  # noqa: E402
 
-SAVED = pathlib.Path("checkpoint")  # TensorFlow's list of what it has saved, the newest last: all_model_checkpoint_paths: "model.ckpt-300"
-LOSSES = ("rmse_f_val", "rmse_f_trn")  # the first that is there
+# TensorFlow's list of checkpoints, the newest last. It has lines such as: all_model_checkpoint_paths: "model.ckpt-300"
+SAVED = pathlib.Path("checkpoint")
+LOSSES = ("rmse_f_val", "rmse_f_trn")  # the loss is the first of these columns that exists
 
 
 def training_options():
@@ -33,9 +35,9 @@ def training_options():
 
 
 def report_new_lines(curve, seen, interval):
-    """Reports the lines of the learning curve behind the first `seen`; returns how many complete ones there are, and
-    how many of them it reported."""
-    lines = curve.read_text().split("\n")[:-1] if curve.exists() else []  # the last one may not be complete yet
+    """Reports the lines of the learning curve after the first `seen` lines. Returns the number of complete lines, and
+    the number of lines that it reported."""
+    lines = curve.read_text().split("\n")[:-1] if curve.exists() else []  # the last line may be incomplete
     names, reports = [], 0
     for number, line in enumerate(lines):
         words = line.lstrip("#").split()
@@ -53,7 +55,8 @@ def report_new_lines(curve, seen, interval):
 
 
 def newest_whole():
-    """The newest model.ckpt-STEP of an earlier start; None where there is none. (Its .meta is written last.)"""
+    """Returns the newest complete model.ckpt-STEP of an earlier start, or None. TensorFlow writes the .meta file
+    last."""
     lines = SAVED.read_text().splitlines() if finch.resumes() and SAVED.exists() else []
     names = [line.split('"')[1] for line in lines if line.startswith("all_")]
     return next((name for name in reversed(names) if pathlib.Path(name + ".meta").exists()), None)
@@ -68,14 +71,14 @@ def main():
         print("input.json has no validation_data: the loss is the error on the training set", file=sys.stderr)
     newest = newest_whole()
     if not newest:
-        curve.unlink(missing_ok=True)  # of an earlier start without a checkpoint
+        curve.unlink(missing_ok=True)  # left by an earlier start without a checkpoint
     command = ["dp", "train", "input.json", *(["--restart", newest] if newest else [])]
     print(*command, flush=True)
     try:
         training = subprocess.Popen(command, stdout=sys.stderr)
     except OSError as error:
         sys.exit(f"dp: cannot be started ({error.strerror}); expected DeePMD-kit on PATH: pip install deepmd-kit[cpu]")
-    # What it saved last stands: it may end at once.
+    # On a stop, dp may end immediately: its last checkpoint is complete.
     signal.signal(signal.SIGUSR2, lambda *_: training.terminate())
 
     try:
@@ -87,7 +90,7 @@ def main():
             seen, new = report_new_lines(curve, seen, interval)
             reports += new
     finally:
-        training.terminate()  # if it still runs, its learning curve was refused
+        training.terminate()  # dp still runs only if report_new_lines() raised
     if training.returncode == 0 and reports == 0:
         steps = f"no step that is a multiple of {interval}, of numb_steps {options.get('numb_steps')}"
         what = "no learning curve" if seen == 0 else steps

@@ -1,8 +1,10 @@
-"""The tutorial's network in PyTorch, as it would be without Finch, but for three lines: DistributedDataParallel over the ranks of a worker.
+"""Trains the tutorial's network in PyTorch, with DistributedDataParallel over the ranks of a worker.
+
+Only the calls of finch_objective and the stop on SIGUSR2 are specific to Finch.
 
     FINCH_MNIST=~/mnist python train.py --layers 2 --activation relu --lr 0.3 --gamma 0.7
 
-Needs torch; FINCH_MNIST is the folder with MNIST's IDX files, gzipped or not.
+Needs torch. FINCH_MNIST is the folder with MNIST's IDX files, which may be gzipped.
 """
 import argparse
 import gzip
@@ -53,7 +55,7 @@ def main():
         parser.error("--data: expected the folder with MNIST's files, or FINCH_MNIST")
 
     for name, value in {"RANK": 0, "WORLD_SIZE": 1, "LOCAL_RANK": 0, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": 29500}.items():
-        os.environ.setdefault(name, str(value))  # by hand, without Finch and torchrun
+        os.environ.setdefault(name, str(value))  # defaults for a start without Finch and torchrun
     dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     rank, ranks = dist.get_rank(), dist.get_world_size()
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if torch.cuda.is_available() else torch.device("cpu")
@@ -93,7 +95,7 @@ def main():
             os.replace(str(saved) + ".new", saved)
             finch.report(loss=loss, epoch=epoch, accuracy=accuracy)
         stop = torch.tensor(len(asked_to_stop))
-        dist.all_reduce(stop, op=dist.ReduceOp.MAX)  # all ranks leave together
+        dist.all_reduce(stop, op=dist.ReduceOp.MAX)  # all ranks leave the loop in the same epoch
         if stop > 0:
             break
     dist.destroy_process_group()

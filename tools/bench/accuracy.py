@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Validation accuracy of one genome of the tutorial's search on MNIST, five seeds: Finch, in bfloat16 too where it can, beside PyTorch.
+"""Compares the validation accuracy of Finch and PyTorch on MNIST, for one genome of the tutorial's search and 5 seeds.
 
     FINCH_MNIST=DIR tools/bench/accuracy.py [FINCH] [conv_layers=4 activation=relu lr=1.0 gamma=0.9]
 
-10 000 training images, 10 000 others to validate on, 2 epochs, batch 16, Adadelta, a step schedule of factor gamma each epoch.
-Needs PyTorch (tools/install.sh --peers). Both sides draw images, weights and orders by their own seeds, so means are compared.
+Finch trains in float32, and in bfloat16 if the processor supports it. Each training has 10 000 training images, 10 000
+other images for validation, 2 epochs, batch size 16, Adadelta, and a learning rate that is multiplied by gamma after
+each epoch. Needs PyTorch (tools/install.sh --peers). Finch and PyTorch draw images, weights and sample orders from
+different random numbers, so only the means are comparable.
 """
 import gzip
 import os
@@ -27,7 +29,7 @@ SAMPLES, EPOCHS, BATCH = 10000, 2, 16
 
 
 def finch(folder, seed, precision):
-    """Trains the genome with 2 ranks; returns the best validation accuracy."""
+    """Trains the genome with 2 ranks. Returns the validation accuracy of the best epoch."""
     settings = [f"seed={seed}", f"data.path={MNIST}", f"data.training_samples={SAMPLES}", f"data.validation_samples={SAMPLES}",
                 f"training.epochs={EPOCHS}", f"training.batch_size={BATCH}",
                 f"training.precision={precision}", "search.space.lr={real: [0.01, 2.0], scale: log}"]
@@ -46,7 +48,7 @@ def read_idx(name, offset):
 
 
 def pytorch(images, labels, seed):
-    """The same with PyTorch's own modules and defaults."""
+    """Trains the same genome with PyTorch's modules and defaults. Returns the validation accuracy of the best epoch."""
     torch.manual_seed(seed)
     order = torch.randperm(len(labels))
     train, check = order[:SAMPLES], order[SAMPLES:2 * SAMPLES]
@@ -68,7 +70,7 @@ def pytorch(images, labels, seed):
         with torch.no_grad():
             logits = torch.cat([model(images[batch]) for batch in check.split(500)])
         loss = torch.nn.functional.cross_entropy(logits, labels[check]).item()
-        if loss < best[0]:  # NaN is not
+        if loss < best[0]:  # false for NaN
             best = loss, (logits.argmax(1) == labels[check]).float().mean().item()
     return best[1]
 

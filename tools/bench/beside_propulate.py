@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""What a free evaluation costs beside Propulate: processor time of the whole search over evaluations, after the first 500. And what is found.
+"""Compares Finch with Propulate: the processor time per evaluation, or (with `best`) the best losses of searches.
 
     python3 -m venv peers && peers/bin/pip install propulate mpi4py h5py && peers/bin/python tools/bench/beside_propulate.py [FINCH] [REPETITIONS] [RANKS,…|best] [GENERATIONS]
 
-The 2-dimensional sphere, one island, both with the chain of Propulate's defaults and a population of twice the ranks, both recording every result.
-Each rank of Propulate makes GENERATIONS (300; one 1 500, two 750, four 375) evaluations, and adds up its processor time since it had done its share of the first 500. Finch
-makes 10 000: of its ranks the kernel is asked every few milliseconds, and the individuals say when the same evaluations ended. Prints medians
-[least … most].
+Without `best`, the script measures the processor time of all ranks per evaluation of the 2-dimensional sphere, after
+the first 500 evaluations. Both programs use one island, the operators of Propulate's default propagator and a
+population of twice the number of ranks. Both record every result. Each rank of Propulate makes GENERATIONS evaluations
+(default 300; 1 500 on one rank, 750 on two, 375 on four) and measures its processor time after its share of the first
+500. Finch makes 10 000 evaluations. Every few milliseconds this script reads from the kernel the processor time of
+Finch's ranks. The archive has the times at which the same evaluations ended. Prints medians [least … most].
 
-`best`: real searches on 4 ranks, two islands that pollinate with probability 0.9, 256 evaluations a rank, of Propulate's functions: the best losses above the least there
-is. Propulate breeds from a population of 8, as Finch's `genetic` does; beside it `auto`.
+With `best`, the script compares the best losses of searches on 4 ranks with 256 evaluations per rank, for Propulate's
+benchmark functions. The searches have two islands that pollinate with probability 0.9. The minimum of the function is
+subtracted from the losses. Propulate and Finch's `genetic` use a population of 8. A third column is for Finch's `auto`.
 """
 import os
 import pathlib
@@ -30,7 +33,7 @@ search:
 workers: {{islands: 1}}
 log: {{level: warning}}
 """
-# Of Propulate, with Finch's name and the least value where they differ from ours or from 0.
+# Propulate's functions. `name`: Finch's name, if it is different; `least`: the minimum, if it is not 0.
 FUNCTIONS = {"sphere": {}, "rosenbrock": {}, "step": {"least": -25}, "rastrigin": {}, "griewank": {}, "schwefel": {}, "bisphere": {}, "birastrigin": {},
              "himmelblau": {}, "eggcrate": {}, "leon": {}, "bukin": {"name": "bukin_n6"}, "keane": {"least": -0.673667521146855}}
 SEARCH = """
@@ -47,7 +50,7 @@ log: {{level: warning}}
 
 
 def be_a_rank_of_propulate(generations):
-    """Prints the microseconds of processor time that an evaluation took, all ranks together."""
+    """Runs a search as one rank of Propulate. Rank 0 prints the processor time of all ranks per evaluation, in µs."""
     import random
     from mpi4py import MPI
     import propulate
@@ -70,7 +73,7 @@ def be_a_rank_of_propulate(generations):
 
 
 def search_as_a_rank_of_propulate(function, seed):
-    """Prints the best loss of 4 ranks."""
+    """Runs a search as one of 4 ranks of Propulate. Rank 0 prints the best loss."""
     import random
     import numpy
     from mpi4py import MPI
@@ -99,19 +102,20 @@ def propulate_microseconds(ranks, generations):
 
 
 def processor_seconds(parent):
-    """Of all threads of its children, so far."""
+    """Returns the processor time so far of all threads of the children of `parent`, or None if a process just ended."""
     seconds = 0.0
     try:
         for child in pathlib.Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
             for thread in os.listdir(f"/proc/{child}/task"):
                 seconds += int(pathlib.Path(f"/proc/{child}/task/{thread}/schedstat").read_text().split()[0]) / 1e9
     except (FileNotFoundError, ProcessLookupError, IndexError):
-        return None  # one has just ended
+        return None  # a process or thread has just ended
     return seconds
 
 
 def finch_microseconds(finch, ranks, evaluations):
-    """Over the same evaluations."""
+    """Returns the processor time of Finch per evaluation, in µs, from evaluation SKIPPED to evaluation
+    `evaluations`."""
     import h5py
     import numpy
     with tempfile.TemporaryDirectory(prefix="finch-bench-") as folder:

@@ -1,8 +1,9 @@
-// Makes a run directory of as many individuals as are wanted, as a search of a function leaves it, in seconds.
+// Quickly writes a run directory with a given number of individuals, as if a search of a function had written it.
 //
 //     bench_big_run CONFIG DIRECTORY INDIVIDUALS [EPOCHS] [WORKERS] [ISLANDS]
 //
-// `finch evolve CONFIG --run DIRECTORY` goes on with it. Learning curves of EPOCHS lines each; 0 has none.
+// `finch evolve CONFIG --run DIRECTORY` resumes this run. Each learning curve has EPOCHS lines; with 0 there are no
+// curves.
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/random.hpp"
@@ -63,7 +64,7 @@ void make(const char* path, const char* folder, const Wanted& wanted) {
     facts.islands = wanted.islands;
     facts.state = RunState::stopped;
     search::Population population(config.exchange.kind, wanted.islands);
-    constexpr std::uint32_t at_once = 200'000;  // whose curves are in memory
+    constexpr std::uint32_t at_once = 200'000;  // number of individuals that have their curves in memory
     std::uint32_t number = 0;
     do {
         const std::uint32_t end = std::min(wanted.individuals, number + at_once);

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""How long builds take, without a compiler cache: the program without CUDA, with CUDA for one architecture, with the tests as
-tools/test.sh builds them; and again after a change of one file.
+"""Measures how long builds of Finch take without a compiler cache.
 
-    tools/bench/build_time.py [NAME ...]      (all of NAMES; 15 minutes on two cores)
+    tools/bench/build_time.py [NAME ...]      (default: all builds; 15 minutes on two cores)
 
-Prints wall and processor time of each, in seconds, and the processor's name. Times hold for an idle machine only.
+NAME is a build: `program` (without CUDA), `cuda` (for one GPU architecture) or `tests` (as tools/test.sh builds them).
+`program` is also rebuilt after a change of one file, for several files. Prints the wall time and processor time of each
+build, in seconds, and the name of the processor. The times are meaningful only on an idle machine.
 """
 import argparse
 import os
@@ -39,7 +40,7 @@ def main():
     model = next(line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
     print(f"{os.cpu_count()} cores of {model}, load {os.getloadavg()[0]:.1f}\n\nbuild: wall seconds, processor seconds")
     with tempfile.TemporaryDirectory(prefix="finch-bench-") as scratch:
-        source = pathlib.Path(scratch) / "source"  # its files may be touched
+        source = pathlib.Path(scratch) / "source"  # a clone, since touch() must not change the checkout
         subprocess.run(["git", "clone", "--quiet", SOURCE, source], check=True)
         if (SOURCE / ".cache").exists():
             (source / ".cache").symlink_to(SOURCE / ".cache")

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Training steps of the tutorial's network on a GPU: Finch beside PyTorch, in turn, in one run.
+"""Compares the speed of training steps of the tutorial's network in Finch and PyTorch, on a GPU.
 
     tools/bench/gpu_step.py [--program build/bench_step] [--device cuda|cpu] [--turns 7] [--budget SECONDS] ...
 
-Forward, loss, backward and Adadelta at L convolutions and batch B. Finch: recorded steps over a data set on the device (its gather
-counts). PyTorch: eager (one batch that lies on the GPU, CrossEntropyLoss, foreach Adadelta), and the whole step as one CUDA graph.
-TF32 is off on both sides, then on on both. Then several networks at once in Finch, beside one eager process. Prints steps per second as
-median [least … most] of the turns, and ratios turn by turn. Run it with the python whose PyTorch is to be measured; without PyTorch it
-measures Finch alone. --device cpu tries the script itself (no paths, no graph, one precision).
+A step is forward, loss, backward and Adadelta of a network with L convolutions, on a batch of B images. Finch and
+PyTorch take turns in one run. Finch runs recorded steps over a data set on the device; the time includes the gathering
+of each batch. PyTorch runs eagerly (one batch on the GPU, CrossEntropyLoss, foreach Adadelta), and with the whole step
+as one CUDA graph. The first measurements are without TF32 and the next with TF32, in both programs. Some cases train
+several networks at the same time in Finch and compare this with one eager process. Prints steps per second, as median
+[least … most] of the turns, and the ratio of each turn. Start the script with the python that has the PyTorch to be
+measured. Without PyTorch, the script measures only Finch. --device cpu is a test of this script (no paths, no graph,
+one precision).
 """
 import argparse
 import math
@@ -41,7 +44,7 @@ def read_arguments():
 
 
 class Finch:
-    """bench_step with one path and precision; seconds(…) per step, over all networks where there are several."""
+    """A process of bench_step with one path and one precision."""
 
     def __init__(self, options, path, precision):
         self.name = f"Finch {path}"
@@ -49,13 +52,13 @@ class Finch:
         self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def seconds(self, layers, batch, steps, slots):
-        """Of one step; `slots` networks take `steps` steps in all, 0 means one network."""
+        """Returns the seconds per step. `slots` networks take `steps` steps in total; 0 means one network."""
         networks = max(slots, 1)
         try:
             self.process.stdin.write(f"{layers} {batch} {-(-steps // networks)} {networks}\n")
             self.process.stdin.flush()
             return float(self.process.stdout.readline())
-        except (OSError, ValueError):  # it has ended, and has said why
+        except (OSError, ValueError):  # bench_step has ended, and has printed the reason
             return math.nan
 
     def close(self):
@@ -67,7 +70,7 @@ class Finch:
 
 
 class Eager:
-    """PyTorch as its tutorial has it, but with the batch on the device and no value read."""
+    """Training as in PyTorch's tutorial, but the batch is on the device and no value is read back."""
 
     name = "PyTorch eager"
 
@@ -131,7 +134,7 @@ class Graph(Eager):
 
 
 def peers(options, layers, batch):
-    """PyTorch's sides of one case. What this version or device cannot do is said and left out."""
+    """Returns the PyTorch variants of one case. Prints a message for each variant that this version or device lacks."""
     found = []
     for kind in (Eager, Graph) if torch and options.device == "cuda" else (Eager,) if torch else ():
         try:
@@ -148,14 +151,15 @@ def allow_tf32(allowed):
 
 
 def steps_for(seconds, timed):
-    """How many steps fill about `seconds`, after a warm-up."""
+    """Returns the number of steps that take about `seconds`, measured after a warm-up."""
     timed(3)
     one = timed(3)
     return max(1, min(20000, int(seconds / one))) if one > 0 else 1
 
 
 def measure(options, sides):
-    """{name: seconds per step of each turn}, the sides in turn. `sides` {name: callable(steps)}."""
+    """Runs the sides in turn, with `sides` = {name: callable(steps)}. Returns {name: [seconds per step of each
+    turn]}."""
     counts = {name: steps_for(options.turn_seconds, timed) for name, timed in sides.items()}
     times = {name: [] for name in sides}
     for _ in range(options.turns):
@@ -180,7 +184,7 @@ def report(label, times, unit="steps/s"):
 
 
 def one_precision(options, precision, end):
-    """All cases at one precision. Returns the cases that time did not allow, and whether none failed."""
+    """Runs all cases at one precision. Returns the cases that did not fit into the time, and true if no case failed."""
     allow_tf32(precision == "tf32")
     paths = ("automatic", "library", "direct") if options.device == "cuda" else ("automatic",)
     finches = [Finch(options, path, precision) for path in paths]

@@ -1,4 +1,4 @@
-// What one lap of `finch train --profile` costs on the host: ns of processor time, least of ten turns.
+// Measures the cost of one lap of `finch train --profile` on the host: the smallest processor time of ten turns, in ns.
 #include "finch/base/format.hpp"
 #include "finch/train/profile.hpp"
 

@@ -1,7 +1,8 @@
-// A linear layer over an NHWC image in oneDNN's two forms, in turn, on one thread: over the image as it lies, whose
-// generated GEMM uses the stack pointer as a pointer to data, and over flat rows, which AVX-512 machines compute by
-// brgemm, with the weights' columns permuted before and their gradients' after. Prints µs of processor time, median
-// [least … most] of nine turns.
+// Compares two forms of a linear layer over an NHWC image in oneDNN, on one thread. The first form reads the image in
+// its NHWC layout. The GEMM that oneDNN generates for this form uses the stack pointer as a data pointer. The second
+// form reads flat rows, which AVX-512 machines compute with brgemm. The second form permutes the columns of the weights
+// before the step and the columns of their gradients after the step. The forms take turns. Prints the processor time in
+// µs, as median [least … most] of nine turns.
 //
 //   ninja -C build bench_linear && OMP_NUM_THREADS=1 build/bench_linear
 #include <algorithm>
@@ -29,7 +30,7 @@ dnnl::memory::desc floats(const Shape& shape, Tag layout) {
     return {shape, dnnl::memory::data_type::f32, layout};
 }
 
-/// (units, from, to) becomes (units, to, from).
+/// Permutes `in` of shape (units, from, to) into `out` of shape (units, to, from).
 void permute(const std::vector<float>& in, std::vector<float>& out, std::int64_t from, std::int64_t to) {
     const std::int64_t units = std::ssize(in) / (from * to);
     for (std::int64_t u = 0; u < units; ++u) {
@@ -42,7 +43,8 @@ void permute(const std::vector<float>& in, std::vector<float>& out, std::int64_t
     }
 }
 
-/// The layer in one of the forms: `x` (batch, …), its layout and that of the weights' plain form.
+/// The layer in one of the two forms. A form is the shape of the input, (batch, …), the layout of the input, and the
+/// layout of the weights before oneDNN packs them.
 class Form {
 public:
     Form(const Layer& layer, Shape x, Tag x_layout, Tag weights_layout) {
@@ -76,7 +78,7 @@ public:
         forward_.execute(
             stream_, {{DNNL_ARG_SRC, x_}, {DNNL_ARG_WEIGHTS, of_forward_}, {DNNL_ARG_BIAS, bias_}, {DNNL_ARG_DST, y_}});
     }
-    /// Packing, the three passes, unpacking.
+    /// Packs the weights, runs the forward pass and both backward passes, and unpacks the gradients.
     void step() {
         pack_forward_.execute(stream_, plain_, of_forward_);
         pack_data_.execute(stream_, plain_, of_data_);
@@ -107,7 +109,7 @@ private:
     dnnl::memory x_, y_, bias_, plain_, of_forward_, of_data_, gradient_;
 };
 
-/// µs of this thread's processor time that `work` takes.
+/// Returns the processor time of this thread per call of `work`, in µs.
 template <class Work>
 double microseconds(int times, Work&& work) {
     const auto now = [] {

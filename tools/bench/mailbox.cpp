@@ -1,6 +1,6 @@
-// How long a message takes from one leader to another, one way: from send() to take(). Two ranks send one of 400 bytes
-// (a result of 20 genes) to and fro; the receiver looks into its mailbox all the time, or every millisecond as an idle
-// worker does.
+// Measures the time of a message from one leader to another, from send() to take(). Two ranks send a message of 400
+// bytes (a result of 20 genes) back and forth. The receiver polls its mailbox continuously, or every millisecond as an
+// idle worker does.
 //
 //     mpirun -n 2 build/bench_mailbox [ROUND_TRIPS]
 #include "finch/base/clock.hpp"
@@ -28,8 +28,9 @@ void await(comm::Mailbox& mailbox, std::chrono::microseconds pause) {
     }
 }
 
-/// Sorted seconds, on rank 0, which looks all the time: of half a round trip, or, where the other rank pauses between
-/// its looks, of a round trip that begins at a random moment, whose way back is short.
+/// Returns the sorted times in seconds, on rank 0. Rank 0 polls continuously. If rank 1 polls continuously, a time is
+/// half a round trip. If rank 1 pauses between polls, a time is a round trip that begins at a random moment: the way
+/// back takes little time.
 std::vector<double> measure(comm::Mailbox& mailbox, int round_trips, std::chrono::microseconds pause) {
     const auto message = std::make_shared<const Bytes>(message_bytes);
     RandomStream random(1, Purpose::test);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Memory of the ranks of one node beside what `finch plan` says.
+"""Compares the memory of the ranks on one node with the forecast of `finch plan`.
 
     tools/bench/memory.py FINCH CONFIG [RANKS …] [-- finch's options]
 
-Runs a search and adds up the proportional set sizes (PSS: a page that k processes share counts 1/k in each) of its ranks
-every 20 ms; the largest sum counts.
+Runs a search. Every 20 ms, adds up the proportional set sizes of its ranks (PSS: a page that k processes share counts
+1/k in each process). Prints the largest sum.
 """
 import os
 import pathlib
@@ -16,7 +16,7 @@ import time
 
 
 def sizes_of(parent, program):
-    """The PSS of each rank that `parent` (an mpirun) started, in KiB."""
+    """Returns the PSS in KiB of each rank that `parent`, the process ID of an mpirun, started."""
     sizes = []
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The most memory that a run takes of a control group, as Slurm would count it, beside what `finch plan` says:
+# Compares the peak memory of a run in a control group, as Slurm counts memory, with the forecast of `finch plan`:
 #   tools/bench/node_memory.sh FINCH CONFIG RANKS [finch's options]        (root, control groups of version 1)
-# Files are read anew, so libraries and data count as on a node that has not seen them: nothing else may run Finch or Open MPI meanwhile.
+# The script drops the page cache, so libraries and data files count as on a node that has not read them before. During
+# the measurement no other process may run Finch or Open MPI.
 set -euo pipefail
 finch=$(realpath "$1") config=$(realpath "$2") ranks=$3
 shift 3

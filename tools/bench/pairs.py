@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
-"""Whether a change made training steps or whole runs slower: two builds, one after the other, again and again.
+"""Tests whether a change made training steps or whole runs slower, by running two builds in turn many times.
 
     tools/bench/pairs.py OLD/bench_step NEW/bench_step [--pairs 30] [--case "6 8 400"] ...
     tools/bench/pairs.py OLD/finch NEW/finch [--pairs 30] [--case evaluations|ranks|start] ...
 
-A case of bench_step is "LAYERS BATCH STEPS" (tools/bench/step.cpp), in seconds of processor time a step, one thread each. `evaluations`: 24 000 free ones on 2 ranks,
-between the first result and the last. `ranks`: a training on 2 ranks, by what it records as its speed. `start`: a run of one evaluation. Prints for each the median of
-old ÷ new (above 1: the new one is faster), its 95 % interval by resampling the pairs, and the least and the most.
+A case of bench_step is "LAYERS BATCH STEPS" (tools/bench/step.cpp). Its result is the processor time per step of one
+thread. The cases of finch are
+  evaluations  24 000 evaluations that cost nothing, on 2 ranks: the wall time per evaluation, from the first result to
+               the last
+  ranks        a training on 2 ranks: the time per sample, from the speed that the run records
+  start        a run of one evaluation: its wall time
+Prints for each case the median of old / new (above 1: the new build is faster), the 95 % interval of the median by
+bootstrapping the pairs, and the least and largest ratio.
 """
 import argparse
 import os
@@ -42,11 +47,12 @@ training: {epochs: 1, optimizer: adadelta, batch_size: 64}
 workers: {threads: 1}
 log: {level: warning}
 """
-RUNS = {"evaluations": ("evolve", 2, FUNCTION % (24_000, 2)), "ranks": ("train", 2, TRAINING), "start": ("evolve", 1, FUNCTION % (1, 1))}
+RUNS = {"evaluations": ("evolve", 2, FUNCTION % (24_000, 2)), "ranks": ("train", 2, TRAINING), "start": ("evolve", 1,
+FUNCTION % (1, 1))}
 
 
 class Finch:
-    """Whole runs."""
+    """Measures whole runs of finch."""
 
     def __init__(self, path):
         self.path = os.path.abspath(path)
@@ -74,7 +80,11 @@ class Finch:
 
 
 class Program:
-    """A new process each time, which first does the case once: how its pages lie stays as long as it lives."""
+    """Measures bench_step, with a new process for each measurement, since the placement of memory pages differs by
+    process.
+
+    Each process runs the case once before the measurement.
+    """
 
     def __init__(self, path):
         self.path = path
@@ -110,7 +120,7 @@ def main():
     kind = Finch if whole else Program
     old, new = kind(arguments.old), kind(arguments.new)
     for case in arguments.case or (RUNS if whole else CASES):
-        old.seconds(case), new.seconds(case)  # warm
+        old.seconds(case), new.seconds(case)  # warm-up
         ratios, spent = [], []
         for pair in range(arguments.pairs):
             first, second = (old, new) if pair % 2 == 0 else (new, old)

@@ -1,6 +1,8 @@
-"""Searches of other libraries behind one interface, for small_budgets.py: `ask` returns a handle and a genome as Finch
-writes it, `tell` gets the handle and the measured loss. `workers`: how many simulated workers the search has. A search
-that is not asynchronous gets one result at a time, in batches of its own size.
+"""Gives the searches of other libraries one interface, for small_budgets.py.
+
+`ask` returns a handle and a genome in Finch's notation. `tell` passes the handle and the measured loss to the search.
+`workers` is the number of simulated workers. A search that is not asynchronous gets one result at a time, and collects
+results into batches of its own size.
 """
 
 import functools
@@ -27,7 +29,7 @@ class Optuna:
         return samplers.TPESampler(multivariate=True, group=True, constant_liar=True, seed=seed)
 
     def ask(self):
-        """An inactive gene stands at its first value."""
+        """Returns a trial and its genome. An inactive gene gets its first value."""
         trial = self.study.ask()
         genome, active = [], []
         for gene in self.space:
@@ -57,7 +59,7 @@ class OptunaGp(Optuna):
 
 
 class Cmaes:
-    """In the unit cube, from its middle, with a step of a quarter of its width."""
+    """CMA-ES in the unit cube. It starts in the middle of the cube with an initial step size of 0.25."""
 
     is_asynchronous = False
 
@@ -124,7 +126,7 @@ def space_of(bench, problem):
 
 
 def run_peer(bench, peer, problem, workers, evaluations, seed):
-    """The true loss of the best as it was measured, and CPU seconds of the peer's `ask` and `tell`."""
+    """Returns the true loss of the individual with the best measured loss, and the CPU seconds of `ask` and `tell`."""
     warnings.simplefilter("ignore")
     search = PEERS[peer](space_of(bench, problem), seed, workers)
     seconds = 0.0

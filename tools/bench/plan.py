@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""How near the forecast of finch plan --measure comes to the search itself: tools/bench/plan.py FINCH CONFIG RANKS [--set KEY=VALUE …]
+"""plan.py FINCH CONFIG RANKS [--set KEY=VALUE …]: compares the forecast of finch plan --measure with a search.
 
-Plans the search on RANKS ranks of this machine, for each size of workers that it measured; then runs that very search, in a scratch
-folder, and prints its wall time beside the forecast."""
+Plans the search on RANKS ranks of this machine. Then runs the search once for each size of workers that finch plan
+measured, in a temporary folder, and prints the wall time and the forecast."""
 import argparse
 import os
 import pathlib

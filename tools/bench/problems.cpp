@@ -28,8 +28,8 @@ double square(double x) {
     return x * x;
 }
 
-/// Like the settings of a training: the best rate depends on the optimizer, dropout on the width, the shortcut on the
-/// depth.
+/// A problem that imitates the hyperparameters of a training. The best `rate` depends on the optimizer, the best
+/// `dropout` on the width, and the best `shortcut` on the depth.
 Problem mixed() {
     Problem problem;
     problem.space = {{{"optimizer", ChoiceGene{{"sgd", "adam", "adadelta"}}},
@@ -70,7 +70,7 @@ Problem mixed() {
     return problem;
 }
 
-/// A ring of choices: each contributes by itself and its two successors.
+/// A ring of choices. Each choice adds a term that depends on its own option and the options of its two successors.
 class Table {
 public:
     static constexpr std::size_t genes = 12;
@@ -84,7 +84,7 @@ public:
         least_ = least();
     }
 
-    /// Above the least sum, over the deviation of the sums.
+    /// Returns the sum of a genome minus the smallest sum, divided by the standard deviation of the sums.
     [[nodiscard]] double value(const Genome& genome) const {
         double sum = 0;
         for (std::size_t i = 0; i < genes; ++i) {
@@ -101,7 +101,8 @@ private:
         return entries_[((gene * options + a) * options + b) * options + c];
     }
 
-    /// By dynamic programming over the last two genes, for each start of the ring.
+    /// Returns the smallest sum. Uses dynamic programming over the last two genes, once for each pair of options of the
+    /// first two genes.
     [[nodiscard]] double least() const {
         double found = std::numeric_limits<double>::infinity();
         for (std::size_t start = 0; start < options * options; ++start) {
@@ -142,7 +143,7 @@ Problem noisy_table(std::uint64_t seed) {
     return problem;
 }
 
-/// Σ term(axis, x) over all coordinates, where `axis` goes from 0 to 1.
+/// Returns Σ term(axis, x) over all coordinates. `axis` is 0 for the first coordinate and 1 for the last.
 template <class Term>
 double sum_along(std::span<const double> x, const Term& term) {
     double value = 0;
@@ -196,7 +197,7 @@ double hartmann(std::span<const double> x, RandomStream*) {
     return value;
 }
 
-/// Beside those of the product.
+/// Returns benchmark functions that Finch itself does not have.
 std::vector<Function> make_further_functions() {
     const auto within = [](double reach) { return std::vector{RealGene{-reach, reach}}; };
     const std::string ellipsoids = "Hansen and Ostermeier 2001";
@@ -262,8 +263,9 @@ Problem function_problem(const std::string& name, std::uint64_t seed) {
             [instance](const Genome& genome) { return instance->value(genome, nullptr) - instance->minimum(); }};
 }
 
-/// Two funnels of 30 genes in [-5.12, 5.12], at places drawn from [-3, 3]: the wider one ends at 30. With ripples, as
-/// rastrigin's, of the narrower one's place.
+/// Returns a problem of 30 genes in [-5.12, 5.12] with two funnels. Their centers are random in [-3, 3]. The narrow
+/// funnel has the minimum 0, the wide funnel has the minimum 30. `has_ripples` adds ripples as in rastrigin, centered
+/// at the narrow funnel.
 Problem two_funnels(std::uint64_t seed, bool has_ripples) {
     constexpr std::size_t genes = 30;
     constexpr double wider = 0.59;
@@ -298,7 +300,7 @@ double least_of(const std::vector<double>& curve) {
     return *std::min_element(curve.begin(), curve.end());
 }
 
-/// The recorded trainings of each genome, above the smallest mean.
+/// The recorded trainings of each genome. The smallest mean loss of all genomes is subtracted from the losses.
 class Repeats {
 public:
     void add(const Recorded& recorded) {

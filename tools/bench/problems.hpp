@@ -7,32 +7,34 @@
 #include <string>
 #include <vector>
 
-/// What searches are compared on.
+/// Test problems on which the benchmarks compare searches.
 namespace finch::bench {
 
-/// To be minimised, with a least value of 0.
+/// A problem to minimise. Its minimum is 0.
 struct Problem {
     search::Space space;
-    /// What a search is told of a genome, as a curve of `epochs` losses, of which the least is its value.
+    /// Measures a genome with noise. Returns a curve of `epochs` losses. The search gets the smallest loss as the value
+    /// of the genome.
     std::function<std::vector<double>(const search::Genome&, RandomStream& noise)> measured;
-    /// The same without noise: what a result is judged by.
+    /// Returns the value of a genome without noise. The benchmarks judge results by this value.
     std::function<double(const search::Genome&)> truth;
     std::int64_t epochs = 1;
 };
 
-/// `mixed`: 14 genes of all kinds, six of them conditional. `table`: 12 choices of 4 options, whose sums of random
-/// triples (an NK landscape, Kauffman 1993) are measured with normal noise of half their deviation. `funnels`,
-/// `funnels:ripples`: two funnels of 30 genes, the wider of which ends at 30. `trainings:FOLDER`: a space of choices,
-/// all of whose trainings the runs in FOLDER recorded (trainings.py): one that was recorded is measured, their mean is
-/// true. Else a benchmark function, NAME[:DIMENSIONS][:shifted|:rotated], the latter shifted, too: of the product, or
-///   ellipsoid_1e2, ellipsoid_1e4: axes of a condition of 1e2 or 1e4;
-///   weighted_sum: Σ w |x|, w from 1 to 100, [-5, 5];
-///   levy, [-10, 10]; styblinski_tang, [-5, 5]; hartmann, 6 genes in [0, 1];
-///   griewank_100: griewank in [-100, 100].
-/// `seed` draws the table, the place and the rotation. Throws ConfigError.
+/// Returns the problem `name`:
+///   mixed: 14 genes of all kinds; six genes are conditional;
+///   table: 12 choices of 4 options. The value is a sum of random terms, each of three neighbouring choices (an NK
+///     landscape, Kauffman 1993). Measurements have normal noise of half the standard deviation of the sums;
+///   funnels, funnels:ripples: two funnels of 30 genes. The wide funnel has the minimum 30;
+///   trainings:FOLDER: a space of choices. The runs in FOLDER recorded trainings of every genome (trainings.py). A
+///     measurement is one recorded training of the genome. The true value is the mean of the recorded trainings;
+///   NAME[:DIMENSIONS][:shifted|:rotated]: a benchmark function; `rotated` also shifts. NAME is a function of Finch, or
+///     ellipsoid_1e2, ellipsoid_1e4 (condition number 1e2 or 1e4), weighted_sum (Σ w |x|, w from 1 to 100, [-5, 5]),
+///     levy ([-10, 10]), styblinski_tang ([-5, 5]), hartmann (6 genes in [0, 1]) or griewank_100 (in [-100, 100]).
+/// `seed` determines the table, the centers, the shift and the rotation. Throws ConfigError.
 [[nodiscard]] Problem find_problem(const std::string& name, std::uint64_t seed);
 
-/// The genes as JSON, a list of objects, for searches that are written in other languages.
+/// Returns the genes as JSON, a list of objects, for searches that are written in other languages.
 [[nodiscard]] std::string space_json(const search::Space& space);
 
 }  // namespace finch::bench

@@ -1,8 +1,10 @@
-// What starting a program through the launcher costs beside posix_spawn, and a line to a running one and back.
+// Measures the time to start a program with Launcher, compared with posix_spawn, and the time of a line to a running
+// program and back.
 //
 //     bench_process [PROGRAMS] [LINES] [LAUNCHER]
 //
-// The two ways of starting take turns. LAUNCHER: finch-launcher; "" measures the helper as a copy of this program.
+// The two ways to start a program take turns. LAUNCHER is the path of finch-launcher. With "", the helper process is a
+// copy of this program.
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/process/launcher.hpp"
@@ -54,7 +56,7 @@ void launch_true(process::Launcher& launcher) {
     }
 }
 
-/// Of this process and of all that it has waited for.
+/// Returns the CPU time of this process and of all child processes that it has waited for.
 double cpu_microseconds() {
     double sum = 0;
     for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {

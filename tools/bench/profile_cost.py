@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""What `finch train --profile` costs: the same training with and without it, one after the other, again and again, on one rank.
+"""Measures the overhead of `finch train --profile`, by training with and without it in turn many times, on one rank.
 
     tools/bench/profile_cost.py [FINCH] [--pairs 15] [--batch 8 64] [--samples 3000] [--program MORE_FINCH]
 
-Prints for each batch the median of seconds with ÷ without and its 95 % interval by resampling the pairs; seconds are the processor's, of the
-whole process, which other work on the machine changes less than the clock's. The network is the tutorial's, of two convolutions: the less a
-step does, the more the clock's share. With --program the second is that program without --profile in place of FINCH with it: whether a
-change made trainings slower that nobody measures.
+Prints for each batch size the median of the ratio "with / without", and its 95 % interval by bootstrapping the pairs.
+The times are processor times of the whole process: other work on the machine changes them less than wall times. The
+network is the tutorial's with two convolutions. Its steps are short, so the share of the profile's clock calls is
+large. With --program, the script compares FINCH with MORE_FINCH, both without --profile. This shows whether a change
+slowed trainings without --profile.
 """
 import argparse
 import os

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""What an evaluation by a program costs beside the bare program: 4 ranks, started each time and persistent.
+"""Measures the overhead of Finch if a program evaluates the individuals, compared with the bare program.
 
     tools/bench/programs.py [FINCH] [REPETITIONS]
     python3 -m venv peers && peers/bin/pip install propulate mpi4py optuna h5py && peers/bin/python tools/bench/programs.py [FINCH] [REPETITIONS]
 
-`started`: /bin/sh that prints a loss, by `finch evolve`, and the same command in 4 loops of a shell at once. `persistent`: a Python
-program that answers a line for each individual, by `finch evolve`, and 4 of them fed through pipes at once. Prints microseconds of wall time
-per evaluation, all ranks together, median [least … most], and the ratio of the medians. They take turns. Where its Python has them, also: Optuna
-(TPE, 4 threads) whose objective starts the same program, and Propulate (4 ranks, its default propagator) that calls the same function itself,
-without a program.
+`started`: `finch evolve` on 4 ranks starts /bin/sh, which prints a loss. The bare program is the same command in 4
+concurrent shell loops. `persistent`: `finch evolve` on 4 ranks uses a Python program that answers a line for each
+individual. The bare programs are 4 concurrent processes of this program that are fed through pipes. Prints the wall
+time per evaluation of all ranks together in microseconds, as median [least … most], and the ratio of the medians. The
+variants take turns. If Python finds the packages, the script also measures Optuna (TPE, 4 threads), with an objective
+that starts the same program, and Propulate (4 ranks, its default propagator), which calls the same function without a
+program.
 """
 import collections
 import importlib.util
@@ -52,7 +54,7 @@ def by_finch(folder, number, command, persistent, evaluations):
                    cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
     with h5py.File(folder / f"run{number}" / "population.h5", "r") as file:
         finished = numpy.sort(file["individuals"]["finished"])
-    # From a tenth on: interpreters have started by then.
+    # The first tenth is skipped: the Python interpreters are still starting.
     first = len(finished) // 10
     return (finished[-1] - finished[first]) / (len(finished) - 1 - first) * 1e6
 
@@ -68,7 +70,7 @@ def started_bare(evaluations):
 
 
 def persistent_bare(folder, evaluations):
-    """One line after the other to each of four programs, which are waited for in turn."""
+    """Sends lines to four programs in rounds: one line to each program, then waits for the answer of each program."""
     programs = [subprocess.Popen([sys.executable, folder / "answer.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(RANKS)]
     line = b'{"id": "0.1.2", "seed": 1, "folder": "", "checkpoint_dir": "", "resume": false, "genes": {"x": 0.5}}\n'
 
@@ -106,7 +108,7 @@ def optuna_started(evaluations):
 
 
 def be_a_rank_of_propulate(generations):
-    """Prints the microseconds of an evaluation, all ranks together, from a tenth of them on."""
+    """Runs a search as one rank of Propulate. Rank 0 prints the time per evaluation in µs, without the first tenth."""
     import random
     from mpi4py import MPI
     import propulate
@@ -122,7 +124,7 @@ def be_a_rank_of_propulate(generations):
     search = propulate.Propulator(square, propagator, rng, island_comm=comm, propulate_comm=comm, generations=generations, checkpoint_path="checkpoints")
     search.propulate(logging_interval=generations)
     first = generations // 10
-    seconds = comm.reduce(times[-1] - times[first])  # the mean over ranks, times the ranks
+    seconds = comm.reduce(times[-1] - times[first])  # the sum over the ranks, divided by the number of ranks below
     if comm.rank == 0:
         print(seconds / comm.size / ((generations - 1 - first) * comm.size) * 1e6)
 
@@ -149,7 +151,7 @@ with tempfile.TemporaryDirectory(prefix="finch-bench-") as name:
     place = pathlib.Path(name)
     (place / "answer.py").write_text(ANSWER)
     rows = {"started": ([], []), "persistent": ([], [])}
-    peers = collections.defaultdict(list)  # by name and by the row of Finch that it stands beside
+    peers = collections.defaultdict(list)  # by the name and the row of Finch that it is compared with
     for number in range(REPETITIONS):
         rows["started"][0].append(by_finch(place, f"a{number}", "/bin/sh -c 'echo finch loss=1'", False, 2000))
         rows["started"][1].append(started_bare(2000))

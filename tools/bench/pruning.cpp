@@ -1,11 +1,12 @@
-// How well searches with and without pruning use a number of epochs, on recorded trainings in virtual time.
+// Compares searches with and without pruning, on recorded trainings in virtual time. All searches train the same number
+// of epochs.
 //   bench_pruning RUN PROPAGATOR WORKERS EPOCHS FIRST_SEED LAST_SEED
-// RUN is a finished run with search.pruning: none, best of many random individuals, as finch evolve
-// tools/bench/pruning.yaml makes it. A genome trains as the 8 nearest
-// recorded ones did (the mean of the losses' logarithms, weighted by 1 / squared distance, with noise for each
-// individual and each epoch), an epoch taking a thousand times the recorded seconds; every rung and result is known at
-// once to all. Prints for each rule the median and the quartiles of the best complete loss, how many trainings began
-// and how many were complete.
+// RUN is a finished run with search.pruning: none, ideally with many random individuals, as finch evolve
+// tools/bench/pruning.yaml makes it. The losses of a genome are derived from the 8 nearest recorded genomes: the mean
+// of the logarithms of their losses, weighted by 1 / squared distance, with noise per individual and per epoch. An
+// epoch takes a thousand times the recorded seconds. All workers know every rung and every result immediately. Prints
+// for each rule the median and the quartiles of the best complete loss, and the numbers of trainings that began and
+// that were complete.
 #include "finch/search/pruning.hpp"
 
 #include "finch/base/format.hpp"
@@ -27,16 +28,18 @@ using finch::simulate::quantile;
 
 namespace {
 
-constexpr double individual_noise = 0.03;  ///< of the loss's logarithm
+constexpr double individual_noise = 0.03;  ///< of the logarithm of the loss
 constexpr double epoch_noise = 0.01;
-constexpr double slow = 1000;  ///< larger networks take so many times as long: `auto` looks at what a model costs
+/// A factor on the recorded seconds. It imitates larger networks, since `auto` considers the cost of its surrogate
+/// model.
+constexpr double slow = 1000;
 
 struct Rule {
     std::string name;
     PruningOptions options;
 };
 
-/// Trainings that went on to their end.
+/// The recorded trainings. Each ran to its end or diverged.
 class Table {
 public:
     explicit Table(const bench::Recorded& recorded) : space_(recorded.space) {
@@ -45,7 +48,7 @@ public:
         }
     }
 
-    /// The curve of a genome that was maybe never trained.
+    /// Returns a training of a genome that may never have been trained.
     [[nodiscard]] bench::Course course(const Genome& genome, RandomStream& random) const {
         constexpr std::ptrdiff_t neighbours = 8;
         const std::vector<double> point = unit(genome);

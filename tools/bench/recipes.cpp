@@ -1,5 +1,6 @@
-// What a genome costs before it trains: bench_recipes [GENOMES]. A space of 20 genes over data, model and training;
-// prints the seconds of parsing the configuration, and the microseconds of one recipe, and of one planned network.
+// Measures the time that a genome costs before its training: bench_recipes [GENOMES]. The search space has 20 genes in
+// model and training. Prints the seconds to parse the configuration, the microseconds to make one recipe, and the
+// microseconds to make one recipe and plan its network.
 #include "finch/base/clock.hpp"
 #include "finch/base/random.hpp"
 #include "finch/config/config.hpp"
@@ -12,7 +13,7 @@
 
 namespace {
 
-/// Six convolutions of three genes each, the rate and its schedule.
+/// Returns a configuration with 20 genes: three for each of six convolutions, the learning rate and its schedule.
 std::string configuration() {
     std::string model = "model:\n";
     std::string space = "search:\n  space:\n    lr: {real: [1.0e-4, 1], scale: log}\n    gamma: {real: [0.5, 0.999]}\n";

@@ -9,19 +9,20 @@
 
 namespace finch::bench {
 
-/// Trainings that a run recorded.
+/// The trainings that a run recorded.
 struct Recorded {
     struct Training {
         search::Genome genome;
-        std::vector<Epoch> curve;  ///< at least one
+        std::vector<Epoch> curve;  ///< at least one epoch
         bool is_complete = false;
     };
     search::Space space;
     std::vector<Training> trainings;
-    std::size_t epochs = 0;  ///< of the longest
+    std::size_t epochs = 0;  ///< the largest number of epochs of a training
 };
 
-/// All trainings in the run directory `run` that have a learning curve. Throws std::runtime_error if there is no run.
+/// Returns all trainings in the run directory `run` that have a learning curve. Throws std::runtime_error if there is
+/// no run.
 [[nodiscard]] Recorded read_recorded(const std::string& run);
 
 }  // namespace finch::bench

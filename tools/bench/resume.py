@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""What going on with a large run costs, beyond what an empty one does: seconds until every leader evaluates, and private memory.
+"""Measures the cost of resuming a large run, compared with an empty run: seconds and memory.
 
     tools/bench/resume.py BUILD INDIVIDUALS [EPOCHS] [RANKS] [ISLANDS]
 
-BUILD has finch and bench_big_run (ninja bench_big_run), which makes a run of INDIVIDUALS with learning curves of EPOCHS lines. Private memory
-(Private_Clean + Private_Dirty of /proc/PID/smaps_rollup) is taken once every leader has begun an evaluation that does not end.
-VmHWM, the largest resident set so far, shared libraries included, is world rank 0's peak.
+BUILD is the build folder that contains finch and bench_big_run (ninja bench_big_run). bench_big_run writes a run of
+INDIVIDUALS individuals with learning curves of EPOCHS lines. The evaluations do not end. The script measures the
+seconds until every leader has started an evaluation. Then it reads the private memory of each rank (Private_Clean +
+Private_Dirty of /proc/PID/smaps_rollup). The peak memory of world rank 0 is VmHWM: its largest resident set so far,
+including shared libraries.
 """
 import os
 import pathlib
@@ -33,7 +35,7 @@ checkpoint: {{archive_seconds: 100000}}
 
 
 def ranks_of(launcher):
-    """The ranks that `launcher`, an mpirun, started, world rank 0 first."""
+    """Returns the process IDs of the ranks that `launcher`, an mpirun, started, world rank 0 first."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         try:
@@ -47,13 +49,16 @@ def ranks_of(launcher):
 
 
 def go_on(folder, run):
-    """Starts `run` and returns (seconds, processor seconds by rank, private bytes by rank, peak bytes of rank 0) once every leader evaluates."""
+    """Starts `run`, waits until every leader evaluates, and ends it.
+
+    Returns (seconds, processor seconds by rank, private bytes by rank, peak bytes of rank 0).
+    """
     start = time.time()
     with open(folder / "output", "w") as output:
         process = subprocess.Popen(["mpirun", "-n", str(RANKS), BUILD / "finch", "evolve", "resume.yaml", "--run", run], cwd=folder,
                                    env=ENVIRONMENT, stdout=output, stderr=subprocess.STDOUT)
     state = folder / run / "state"
-    # A leader's first record is the start of an individual.
+    # A leader's first journal record is the start of an individual.
     while sum(journal.stat().st_size > 0 for journal in state.glob("**/*.journal")) < RANKS:
         if process.poll() is not None:
             sys.exit((folder / "output").read_text())

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""How a training's speed grows with the ranks: DeePMD-kit's table, for this machine's cores or GPUs.
+"""Measures the speed of a training on different numbers of ranks, on the cores or GPUs of this machine.
 
     tools/bench/scaling.py [FINCH] [--ranks 1,2,4] [--net tutorial,wide | --config FILE --gene NAME=VALUE ...] [--batch 64,256]
                            [--repetitions 5] [--samples 6000] [--gpus] [--launcher "srun -n {ranks} --cpu-bind=cores"]
 
-Strong scaling: the same batch of all ranks. Weak: the same batch on each rank. The runs of one turn follow each other, one for each number
-of ranks, so that what else the machine does meets them alike; figures are medians over the turns [least ... most], and a speed-up is that of
-a turn. Samples per second, and the shares of all-reduce and wait in the steps, are those of --profile, without the first epoch.
+Strong scaling keeps the batch size of all ranks together. Weak scaling keeps the batch size per rank. The table
+imitates DeePMD-kit's scaling table. A turn runs each number of ranks once, directly after each other, so that other
+work on the machine affects all of them equally. Speed-ups are computed within a turn. The figures are medians over the
+turns [least ... most]. Samples per second and the shares of all-reduce and wait come from --profile, without the first
+epoch.
 
-Each rank has one thread (OMP_NUM_THREADS=1) and a core of its own as far as there are cores; beyond, ranks are not bound and the table says
-so. `tutorial`: six convolutions of 10 channels on 28 x 28; `wide`: that of tools/bench/step.py, on one channel. --gpus: a GPU for each rank.
+Each rank has one thread (OMP_NUM_THREADS=1) and its own core. If there are more ranks than cores, the ranks are not
+bound, and the table says this. `tutorial` is a network of six convolutions of 10 channels, on 28 x 28 pixels. `wide` is
+the wide network of tools/bench/step.py, on one channel. With --gpus, each rank has its own GPU.
 """
 import argparse
 import json
@@ -35,7 +38,7 @@ NETS = {"tutorial": (28, CONV.format(10, 6)),
 
 
 def cores():
-    """Physical ones that this process may use."""
+    """Returns the number of physical cores that this process may use."""
     found = set()
     for number in os.sched_getaffinity(0):
         folder = pathlib.Path(f"/sys/devices/system/cpu/cpu{number}/topology")
@@ -98,7 +101,8 @@ class Machine:
         return ["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none"]
 
     def measure(self, config, batch, ranks):
-        """Samples per second of all ranks, and the shares of all-reduce and wait in the steps."""
+        """Trains once. Returns the samples per second of all ranks, and the shares of all-reduce and wait in the
+        steps."""
         self.runs += 1
         run = self.folder / f"run{self.runs}"
         settings = [f"training.batch_size={batch}", "workers.threads=1", f"workers.device={'cuda' if self.options.gpus else 'cpu'}",
@@ -125,7 +129,7 @@ def spread(values, digits):
 
 
 def table(title, machine, turns, batches):
-    """`turns`: by turn what was measured for each number of ranks."""
+    """Prints a table. `turns` has for each turn {number of ranks: measurement}."""
     print(title)
     print(f"{'ranks':>5} {'batch/rank':>10}  {'samples/s':>26}  {'speed-up':>22}  {'efficiency':>22}  {'all-reduce':>10}  {'wait':>7}")
     first = min(batches)

@@ -1,14 +1,15 @@
-// How good a propagator searches a problem (problems.hpp), with simulated workers: durations are lognormal around a
-// minute, and every result is known at once to all (one island, one population).
+// Measures how well a propagator searches a problem (problems.hpp), with simulated workers. Evaluations have lognormal
+// durations with a median of one minute. All workers know every result immediately (one island, one population).
 //   bench_search PROPAGATOR[:N][+halving|+final] PROBLEM WORKERS EVALUATIONS FIRST_SEED LAST_SEED [SIGMA]
-// Prints the best value and the CPU seconds of each seed; then the median, quartiles and the worst of the best values,
-// how many runs end below 1, and seconds a run. Of a noisy problem the value is that of the best as it was measured,
-// without its noise. `+halving` spends the epochs of so many evaluations, and prunes; `+final` spends the last 24 of
-// them on the final choice. `auto:N` leaves an island to `evolution` after N results.
+// Prints the best value and the CPU seconds of each seed. Then prints the median, the quartiles and the worst of the
+// best values, the number of runs with a best value below 1, and the seconds per run. For a noisy problem, the best
+// value is the value without noise of the genome with the best measurement. `+halving` prunes and may train as many
+// epochs as EVALUATIONS complete evaluations have. `+final` uses the last 24 evaluations for the final choice. `auto:N`
+// switches an island to `evolution` after N results.
 //   bench_search space PROBLEM
-// Prints its genes as JSON.
+// Prints the genes of the problem as JSON.
 //   bench_search evaluate PROBLEM SEED
-// Reads genomes, a line each, and answers with what is measured and what is true.
+// Reads genomes from standard input, one per line. Answers each with its measured value and its value without noise.
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 
@@ -39,7 +40,7 @@ struct Comparison {
     std::int64_t evaluations;
     double sigma;
 
-    /// The best value, without its noise.
+    /// Runs one search. Returns the value without noise of the best genome.
     [[nodiscard]] double best(std::uint64_t seed) const {
         const std::size_t plus = std::min(search.find('+'), search.size());
         const std::string mode = search.substr(plus);

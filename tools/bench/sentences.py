@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""sentences.py [COUNT] [SEED]: sentences drawn at random from comments, README.md and docs, for somebody who has not seen the code to read.
+"""sentences.py [COUNT] [SEED]: prints random sentences of the comments, README.md and docs.
 
-How many need a second reading? STYLE asks for at most one in twenty.
+A reader who does not know the code counts the sentences that need a second reading. STYLE allows at most one in twenty.
 """
 import pathlib
 import random
@@ -9,11 +9,11 @@ import re
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-WORDS = range(5, 80)  # of a sentence: fewer are labels
+WORDS = range(5, 80)  # the number of words of a sentence; shorter texts are labels
 
 
 def comments(text):
-    """Blocks of // comments of at least a whole line, each as one text."""
+    """Yields each block of // comments as one text. Comments behind code on the same line are ignored."""
     block = []
     for line in [*text.splitlines(), ""]:
         found = re.match(r"\s*//[/<]*\s?(.*)", line)
@@ -25,7 +25,7 @@ def comments(text):
 
 
 def paragraphs(text):
-    """Markdown without code, tables and headings."""
+    """Yields the paragraphs of a Markdown text, without code, tables and headings."""
     text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     for part in re.split(r"\n\s*\n|\n(?=\s*[-*] )", text):
         if not re.match(r"\s*([|#>!]|<)", part):

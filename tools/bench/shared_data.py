@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What the ranks of one node take for a data set of CIFAR-10's size, beyond what they take for ten images.
+"""Measures the memory of the ranks of one node for a data set of CIFAR-10's size, compared with ten images.
 
     tools/bench/shared_data.py [FINCH] [RANKS]
 
-Sums the proportional set sizes (PSS: a page that k processes share counts 1/k in each) of all ranks while they train, on
-50 000 + 10 000 and on 10 + 10 images of 32 x 32 x 3 random bytes; in data sets (184 MB).
+Adds up the proportional set sizes of all ranks while they train (PSS: a page that k processes share counts 1/k in each
+process). Does this for 50 000 + 10 000 and for 10 + 10 images of 32 x 32 x 3 random bytes (training + test). Prints the
+difference in multiples of the size of the large data set (184 MB).
 """
 import os
 import pathlib
@@ -29,7 +30,8 @@ search:
   budget: {evaluations: 1000}
 workers: {threads: 1}
 """
-ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+OMPI_MCA_rmaps_base_oversubscribe="1",
                    OMPI_MCA_btl_vader_single_copy_mechanism="none", OMPI_MCA_hwloc_base_binding_policy="none", PMIX_MCA_gds="hash")
 
 
@@ -43,7 +45,7 @@ def write_images(path, training, test):
 
 
 def ranks_of(launcher):
-    """The ranks that `launcher`, an mpirun, started."""
+    """Returns the process IDs of the ranks that `launcher`, an mpirun, started."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         try:
@@ -56,24 +58,24 @@ def ranks_of(launcher):
 
 
 def memory_of(pid):
-    """A process's memory in bytes, by the names of smaps_rollup: Pss, Private_Dirty …"""
+    """Returns the memory of a process in bytes, by the names in smaps_rollup: Pss, Private_Dirty …"""
     lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
     return {line.split(":")[0]: int(line.split()[1]) << 10 for line in lines}
 
 
 def total(folder, name):
-    """PSS of all ranks once every one of them trains."""
+    """Starts a run, waits until all ranks train, ends it, and returns the sum of their PSS."""
     (folder / f"{name}.yaml").write_text(CONFIG % (folder / f"{name}.h5"))
     with open(folder / "output", "w") as output:
         run = subprocess.Popen(["mpirun", "-n", str(RANKS), FINCH, "evolve", f"{name}.yaml", "--run", name], cwd=folder, env=ENVIRONMENT,
                                stdout=output, stderr=subprocess.STDOUT)
     state = folder / name / "state"
-    # An individual's start is in its worker's journal.
+    # A worker's journal is not empty once the worker has started an individual.
     while sum(journal.stat().st_size > 0 for journal in state.glob("**/*.journal")) < RANKS:
         if run.poll() is not None:
             sys.exit((folder / "output").read_text())
         time.sleep(0.1)
-    time.sleep(3)  # for the first steps
+    time.sleep(3)  # the first training steps
     ranks = ranks_of(run.pid)
     assert len(ranks) == RANKS, ranks
     memory = [memory_of(pid) for pid in ranks]

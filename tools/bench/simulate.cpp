@@ -1,4 +1,4 @@
-// Runs the search of a function objective in virtual time, with any number of workers: docs/simulate.md.
+// Simulates the search of a function objective in virtual time, with any number of workers: docs/simulate.md.
 #include "finch/app/verbs.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
@@ -19,8 +19,8 @@ struct Arguments {
     std::filesystem::path config;
     std::vector<std::string> settings;  ///< --set
     int workers = 0;
-    std::string durations;  ///< empty: the configuration's, or lognormal:60,0.5 if it has none
-    std::string seeds;      ///< empty: the configuration's
+    std::string durations;  ///< empty: the durations of the configuration, else lognormal:60,0.5
+    std::string seeds;      ///< empty: the seed of the configuration
     double message_seconds = simulate::measured_message_seconds;
     std::optional<std::filesystem::path> csv;
 };
@@ -33,14 +33,14 @@ std::vector<double> seconds_recorded_in(const std::string& run) {
     return simulate::recorded_seconds(population);
 }
 
-/// Throws ConfigError if it cannot be written.
+/// Throws ConfigError if the line cannot be written.
 void write_line(std::ofstream& file, const std::filesystem::path& path, const std::string& line) {
     if (!(file << line << std::flush)) {
         throw ConfigError(fmt::format("--csv: {} cannot be written", path.string()));
     }
 }
 
-/// A run for each seed; prints what came of each and of all.
+/// Simulates a run for each seed. Prints the result of each run, and a summary of all runs.
 void simulate_runs(const Arguments& options) {
     const config::Config config = config::load(options.config, options.settings);
     simulate::Options simulation{options.workers, {}, options.message_seconds};

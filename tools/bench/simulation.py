@@ -1,13 +1,19 @@
 #!/usr/bin/env python3
-"""How near a simulation comes to a real run: rastrigin whose evaluations pretend to last, on 2 to 16 ranks, and simulated; and how busy workers are without generations.
+"""Compares simulations with real runs, and the busy share of asynchronous workers with the share of generations.
 
     tools/bench/simulation.py [FINCH] [REPETITIONS] [pairs|busy|large|networks]
 
-A real run does not compute while it pretends, so 16 ranks may share 2 cores. Busy is the share of the workers' time, until the last
-evaluation ended, in which they evaluated. `pairs`: prints the medians of both and simulated ÷ real, [least … most] of the repetitions. `busy`: 4 real ranks, 400
-evaluations each, beside what is left of it if each generation (one evaluation of each worker) waited for its slowest, by the same durations. `large`: the same of half
-an hour of 10 000 simulated workers in a ring of 1 000 islands, beside generations of durations of the same distribution. `networks`: 4 real ranks whose programs sleep as long
-as 1 to 10 passes of a network of 1 to 10 layers take, some 400 evaluations each, beside a barrier and beside a simulation with the recorded durations; and 10 000 simulated workers with them.
+The real evaluations of rastrigin sleep instead of computing, so 16 ranks may share 2 cores. The busy share is the part
+of the workers' time, until the last evaluation ended, in which they evaluated. The parts are
+  pairs     2 to 16 real ranks, and simulations of them: prints the medians of both, and simulated / real as median
+            [least … most] of the repetitions
+  busy      4 real ranks with 400 evaluations each: prints the busy share, and the busy share with the same durations if
+            each generation (one evaluation per worker) waited for its slowest evaluation
+  large     both shares for half an hour of 10 000 simulated workers in a ring of 1 000 islands. The generations have
+            durations of the same distribution
+  networks  4 real ranks with about 400 evaluations each. The evaluations are programs that sleep as long as 1 to 10 passes
+            of a network of 1 to 10 layers take. Prints their busy share, the share with generations, and the share of
+            a simulation with the recorded durations. Then simulates 10 000 workers with the recorded durations
 """
 import os
 import pathlib
@@ -25,7 +31,7 @@ REPETITIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 3
 PART = sys.argv[3] if len(sys.argv) > 3 else "pairs busy large networks"
 EVALUATIONS_PER_RANK = 100
 CASES = [(2, 0.02), (2, 0.1), (4, 0.02), (4, 0.1), (8, 0.1), (16, 0.1)]
-MEDIAN, SPREAD = 60, 0.5  # of simulated durations
+MEDIAN, SPREAD = 60, 0.5  # seconds, and the standard deviation of the logarithm, of simulated durations
 LARGE_GENERATIONS = 25
 CONFIG = """
 name: rastrigin
@@ -37,7 +43,8 @@ search:
 workers: {{islands: {islands}}}
 log: {{level: warning}}
 """
-# Sleeps as a training of the tutorial's network of so many 3 x 3 convolutions of 10 channels on 28 x 28 pixels, and a linear layer takes, some passes over the data.
+# Sleeps as long as a training of the tutorial's network takes. The network has `layers` convolutions (3 x 3, 10
+# channels, 28 x 28 pixels) and a linear layer. The training makes `passes` passes over the data.
 SLEEPER = """import json, sys, time
 for line in sys.stdin:
     genes = json.loads(line)["genes"]
@@ -68,7 +75,7 @@ def real_rows(folder, ranks, seed):
 
 
 def real(folder, ranks, seed):
-    """Busy fraction and evaluations per hour."""
+    """Runs Finch. Returns the busy share and the evaluations per hour."""
     rows = real_rows(folder, ranks, seed)
     seconds = rows["finished"].max() - rows["started"].min()
     return (rows["finished"] - rows["started"]).sum() / (ranks * seconds), len(rows) / seconds * 3600
@@ -103,7 +110,7 @@ def print_pairs(folder):
 
 
 def busy_with_a_barrier(generations):
-    """Of the durations of generations, each of all workers."""
+    """Returns the busy share if all workers wait for the slowest evaluation of each generation of durations."""
     return sum(map(sum, generations)) / sum(len(generation) * max(generation) for generation in generations)
 
 

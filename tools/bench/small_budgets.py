@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
-"""How well searches of few evaluations end, Finch's propagators beside other libraries: tables in Markdown.
+"""Compares searches with few evaluations: Finch's propagators and other libraries. Prints tables in Markdown.
 
     ninja -C build bench_search
     python3 -m venv peers && peers/bin/pip install optuna cmaes scipy torch
     peers/bin/python tools/bench/small_budgets.py --results peers.txt --methods cmaes optuna gp:50,200:3
     tools/bench/small_budgets.py --results finch.txt --read peers.txt --methods random genetic evolution auto
 
-A PROBLEM is one of bench_search's; `functions` are FUNCTIONS below with all --genes, at a random place of each seed.
-A METHOD is a propagator of bench_search, with `+halving` if it prunes (in as many epochs as the others) or `+final`
-if it chooses at the end, from 100 evaluations on, as Finch does; or one of PEERS. METHOD:EVALUATIONS,…:SEEDS takes part
-only in these budgets and with the first SEEDS seeds. Runs in --results are not repeated, so a stopped command
-continues; the runs in --read are shown beside them.
+A PROBLEM is a problem of bench_search. `functions` stands for the list FUNCTIONS below with all numbers of --genes;
+each seed moves the optimum to a random position. A METHOD is a propagator of bench_search, or a library in PEERS.
+`+halving` after a propagator adds pruning, with the same total number of epochs. `+final` adds a final choice, as Finch
+makes it, in budgets from 100 evaluations. METHOD:EVALUATIONS,…:SEEDS restricts a method to these budgets and to the
+first SEEDS seeds. Runs in --results are not repeated, so a stopped command can be continued. The tables also show the
+runs in --read.
 
-All methods see the same problem, measured by the same program, with simulated workers (lognormal durations), and are
-told results in the order of their ends. Two peers are not asynchronous: `cmaes` gets each generation of its default
-size complete before the next, and starts again at a random place when it stops; `hebo` (pip install HEBO: NumPy below
-1.25, so a virtual environment of its own) proposes as many at once as there are workers. Both take real genes only.
+All methods get the same problem, evaluated by the same program, with simulated workers (lognormal durations). They get
+the results in the order in which the evaluations end. Two peers are not asynchronous and accept only real genes.
+`cmaes` gets the results of a complete generation (its default size) before it proposes the next one, and restarts at a
+random point when it converges. `hebo` proposes one genome per worker at a time; it needs its own virtual environment
+(pip install HEBO: NumPy below 1.25).
 """
 
 import argparse
@@ -34,8 +36,8 @@ from statistics import mean
 from peers import PEERS, run_peer, space_of
 
 LEAST_FINAL = 100  # evaluations
-SLOW = ("gp", "hebo")  # ranked in a table of their own, as they may take part in few seeds
-EQUAL = 1e-8  # of the median of random search: what is below counts as this
+SLOW = ("gp", "hebo")  # ranked in a separate table, since they may run with few seeds
+EQUAL = 1e-8  # smaller losses are raised to this multiple of the median of random search
 FUNCTIONS = (
     "sphere shifted,ellipsoid_1e2 shifted,ellipsoid_1e2 rotated,ellipsoid_1e4 shifted,ellipsoid shifted,"
     "ellipsoid rotated,rosenbrock shifted,rosenbrock rotated,rastrigin shifted,rastrigin rotated,ackley rotated,"
@@ -45,7 +47,7 @@ HARTMANN = "hartmann:6:shifted"
 
 
 def run(bench, problem, workers, evaluations, method, seed):
-    if problem.endswith((":shifted", ":rotated")):  # else all functions of so many genes would have the same places
+    if problem.endswith((":shifted", ":rotated")):  # so that no two functions share an optimum
         seed += zlib.crc32(problem.encode()) % 10**5 * 10**4
     if method in PEERS:
         best, seconds = run_peer(bench, method, problem, workers, evaluations, seed)
@@ -80,12 +82,12 @@ def parse_arguments():
 
 
 def split_method(text):
-    """METHOD[:EVALUATIONS,…:SEEDS]; the latter None if it takes part everywhere."""
+    """Splits METHOD[:EVALUATIONS,…:SEEDS] into its three parts. Missing parts are None: no restriction."""
     return re.fullmatch(r"(.+?)(?::([\d,]+):(\d+))?", text).groups()
 
 
 def tasks(arguments):
-    """Seed by seed, so that what there is of them makes tables."""
+    """Yields the runs seed by seed, so that an incomplete set of results still makes complete tables."""
     for seed in arguments.seeds:
         for text in arguments.methods:
             method, budgets, seeds = split_method(text)
@@ -98,7 +100,7 @@ def tasks(arguments):
 
 
 def read(path):
-    """(problem, workers, evaluations, method, seed) → (true loss, CPU milliseconds a proposal)."""
+    """Returns {(problem, workers, evaluations, method, seed): (true loss, CPU milliseconds per proposal)}."""
     results = {}
     for line in path.read_text().splitlines() if path and path.exists() else []:
         problem, _, workers, evaluations, method, seed, loss, milliseconds = line.split("\t")
@@ -107,7 +109,7 @@ def read(path):
 
 
 def run_all(arguments, results):
-    """Runs what `results` lacks. Returns how many failed."""
+    """Runs the tasks that `results` lacks. Returns the number of failed tasks."""
     failed = 0
     todo = [task for task in tasks(arguments) if task not in results]
     pool = concurrent.futures.ProcessPoolExecutor(arguments.jobs)
@@ -156,7 +158,7 @@ def quartiles(values):
 
 
 def genes_of(problem):
-    """Of a benchmark function, NAME:GENES…; else None."""
+    """Returns the number of genes of a benchmark function (NAME:GENES…), or None for other problems."""
     words = problem.split(":")
     return int(words[1]) if len(words) > 1 and words[1].isdigit() else None
 
@@ -178,7 +180,7 @@ class Tables:
             self.groups[genes_of(problem)].append(problem)
 
     def of(self, problem, budget, method):
-        """The losses by seed; what is below EQUAL × the median of random search counts as this."""
+        """Returns the losses by seed. Raises losses below EQUAL × the median of random search to this value."""
         floor = EQUAL * (median(self.losses.get((problem, budget, "random"), {}).values()) or 0)
         return {seed: max(best, floor) for seed, best in self.losses.get((problem, budget, method), {}).items()}
 
@@ -197,7 +199,7 @@ class Tables:
                 print_row("CPU ms a proposal", *map(number, times))
 
     def print_ranks(self, methods):
-        """Ranks within each function and seed that all `methods` have, ties averaged."""
+        """Prints mean ranks over the functions and seeds that all `methods` have. Ties get their average rank."""
         print(f"\nMean ranks of {len(methods)} methods (1 is the best)\n")
         print_head("at once × evaluations", "genes", *methods, "functions × seeds")
         all_ranks = []
@@ -215,7 +217,8 @@ class Tables:
         print_row("all", "", *map(number, map(mean, zip(*all_ranks))), len(all_ranks))
 
     def ratios(self, problem, budget):
-        """Of the judged method's median to each peer's, over the seeds of both: (ratio, problem, peer, seeds)."""
+        """Yields (ratio, problem, peer, seeds) for each peer: the judged method's median over the peer's, on their
+        common seeds."""
         judged = self.of(problem, budget, self.judged)
         for peer in (method for method in self.methods if method in PEERS):
             losses = self.of(problem, budget, peer)

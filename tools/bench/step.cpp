@@ -1,8 +1,8 @@
-// Training steps of the tutorial's network, or of a wide one (LAYERS: wide). Reads lines "LAYERS BATCH STEPS [SLOTS]"
-// from standard input and answers each with the seconds of one step, so that a script can interleave it with another
-// implementation (tools/bench/step.py on one thread of a CPU, tools/bench/gpu_step.py on a GPU). With SLOTS so many
-// networks train at once, each on a stream of its own, from one thread, STEPS steps each; the answer is then the time
-// over all their steps.
+// Measures training steps of the tutorial's network, or of a wide network (LAYERS: wide). Reads lines "LAYERS BATCH
+// STEPS [SLOTS]" from standard input and answers each line with the seconds per step. So a script can measure
+// bench_step and another implementation in turn: tools/bench/step.py on one thread of a CPU, tools/bench/gpu_step.py on
+// a GPU. SLOTS is the number of networks that train concurrently, for STEPS steps each. One thread feeds all of them,
+// and each network has its own stream. The answer is then the total time divided by the number of all steps.
 #include "finch/backend/cuda.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/base/clock.hpp"
@@ -28,7 +28,7 @@ namespace {
 
 using namespace finch;
 
-/// Random images, shared by all networks: what they show is nothing to the time of a step.
+/// Random images that all networks share. The content of the images does not change the time of a step.
 struct Noise {
     static constexpr std::size_t count = 4096;
     static constexpr std::int64_t most_pixels = 32 * 32 * 3;
@@ -54,15 +54,16 @@ struct Noise {
     }
 };
 
-/// conv3x3(1 → 10), then layers − 1 times conv3x3(10 → 10), each with relu, on 28 × 28; flatten; linear(7840 → 10).
+/// Plans conv3x3(1 → 10), then layers − 1 times conv3x3(10 → 10), each with relu, on 28 × 28; flatten; linear(7840 →
+/// 10).
 nn::ModelPlan tutorial(std::int64_t layers, std::int64_t batch, backend::Precision precision) {
     return nn::plan_model({nn::ConvLayer{.activation = backend::Activation::relu, .repeat = layers}, nn::FlattenLayer{},
                            nn::LinearLayer{}},
                           {28, 28, 1}, 10, batch, {.precision = precision});
 }
 
-/// conv3x3 of 32, 32, 64, 64, 128 and 128 channels with relu, a maximum over 2 × 2 behind each pair, on 32 × 32 × 3;
-/// flatten; linear(2048 → 10).
+/// Plans conv3x3 of 32, 32, 64, 64, 128 and 128 channels with relu on 32 × 32 × 3, with a 2 × 2 maximum pooling after
+/// each pair; flatten; linear(2048 → 10).
 nn::ModelPlan wide(std::int64_t batch, backend::Precision precision) {
     nn::ModelSpec layers;
     for (const std::int64_t channels : {32, 64, 128}) {
@@ -74,7 +75,7 @@ nn::ModelPlan wide(std::int64_t batch, backend::Precision precision) {
     return nn::plan_model(layers, {32, 32, 3}, 10, batch, {.precision = precision});
 }
 
-/// Trained by Adadelta on a stream of its own.
+/// A network that Adadelta trains on its own stream.
 class Net {
 public:
     Net(std::unique_ptr<backend::Device> device, const nn::ModelPlan& plan, const Noise& noise, bool scales_loss)
@@ -93,7 +94,7 @@ public:
     [[nodiscard]] std::int64_t chunk() const { return std::min<std::int64_t>(context_->capacity(), 256); }
     void wait() { device_->synchronize(); }
 
-    /// Asks for `count` steps, at most chunk(). The earlier ones must be done.
+    /// Enqueues `count` steps, at most chunk(). All earlier steps must be complete.
     void start(std::int64_t count) {
         std::vector<backend::StepScalars> steps;
         std::vector<std::int64_t> indices;
@@ -134,7 +135,8 @@ private:
 
 using Nets = std::vector<std::unique_ptr<Net>>;
 
-/// `steps` steps of each, chunk by chunk: while the host fills one context the others compute.
+/// Runs `steps` steps of each network, chunk by chunk: while the host fills one context, the other networks compute.
+/// Returns the seconds per step.
 double seconds_of(Nets& nets, std::int64_t steps) {
     const std::int64_t chunk = nets.front()->chunk();
     const double begin = steady_seconds();
@@ -206,7 +208,7 @@ std::unique_ptr<backend::Device> open_device(const Options& options) {
     return backend::make_cuda_device(0, options.path);
 }
 
-/// Answers lines until there are none. What went wrong with one is its answer, and the next is read.
+/// Answers lines until the end of the input. If the memory does not suffice for a line, answers "nan" and continues.
 void answer_lines(const Options& options) {
     const Noise noise;
     const auto device = open_device(options);

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""One training step on one thread: Finch beside PyTorch, in turn, in one run.
+"""Compares the processor time of one training step in Finch and PyTorch, on one thread of a CPU.
 
     tools/bench/step.py [BENCH_STEP] [REPETITIONS] [CASE ...]       (ninja -C build bench_step)
 
-A case is "NET BATCH": NET is a number of layers, of the tutorial's network, or `wide` (tools/bench/step.cpp). Forward, loss, backward and
-Adadelta on a batch that is in memory; times are the processor's, which other work on the machine changes less than the clock's. PyTorch is
-eager: with its defaults (NCHW), as channels_last, and as channels_last in bfloat16 by autocast; Finch in float32 and, where the processor
-can, in bfloat16. A ratio is PyTorch's time over Finch's of the same precision and turn. Run it with the python whose PyTorch is to be
-measured.
+A case is "NET BATCH". NET is the number of layers of the tutorial's network, or `wide` (tools/bench/step.cpp). A step
+is forward, loss, backward and Adadelta on a batch in memory. The times are processor times: other work on the machine
+changes them less than wall times. PyTorch runs eagerly: with its defaults (NCHW), with channels_last, and with
+channels_last in bfloat16 by autocast. Finch runs in float32, and in bfloat16 if the processor supports it. The programs
+take turns. A ratio is PyTorch's time over Finch's time, of the same precision and turn. Start the script with the
+python that has the PyTorch to be measured.
 """
 import contextlib
 import os

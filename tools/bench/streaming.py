@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""What streaming the images from the disk costs: samples per second and the ranks' peak memory, whole and streamed, in turn.
+"""Compares streaming images from disk with loading them into memory: samples per second and peak memory.
 
     tools/bench/streaming.py [FINCH] [--gigabytes 2] [--rounds 5] [--limit MIB] [--folder /var/tmp]
 
-Writes a contiguous HDF5 file of random bytes, (N, 32, 32, 3), and trains a small and a larger network for one epoch on part of it,
-each once in each round: whole, streamed by 1, 2 and 8 threads. Prints medians, and in brackets the least and the largest. The first
-streamed start of a round finds the file's pages where the system left them: nothing is dropped from its cache. `--limit`: every
-streamed start runs under `ulimit -v`, so many MiB.
+Writes a contiguous HDF5 file of random bytes (N, 32, 32, 3). Trains a small and a larger network for one epoch on a
+part of the file. Each round trains once with the images in memory, and once streamed by 1, 2 and 8 threads each. Prints
+the median, and in brackets the smallest and the largest value. The page cache is not dropped between the starts, so
+pages of the file may already be in memory. With `--limit`, every streamed start has at most MIB MiB of address space
+(ulimit -v).
 """
 import argparse
 import os
@@ -44,7 +45,7 @@ def write_images(path, images):
 
 
 def train(finch, folder, model, threads, limit):
-    """Samples per second by the run's own clock, and the peak of resident memory in MiB."""
+    """Trains once. Returns the samples per second that the run recorded, and the peak resident memory in MiB."""
     (folder / "bench.yaml").write_text(
         f"name: bench\ndata: {{kind: hdf5, path: bench.h5, training_samples: {SAMPLES[model]}, validation_samples: 2000}}\n"
         f"model: {MODELS[model]}\ntraining: {{epochs: 1, batch_size: 64, optimizer: adam, learning_rate: 0.001}}\n"

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Records every training of a small space, each several times, for `bench_search … trainings:FOLDER …`.
+"""Trains every genome of a small search space several times, as data for `bench_search … trainings:FOLDER …`.
 
     tools/bench/trainings.py FOLDER [FINCH] [REPEATS]
 
-3 888 different trainings of less than 50 ms, all of whose genes are choices: REPEATS (6) runs FOLDER/0, FOLDER/1, …, each with another order,
-so that the same genes get another individual's random numbers.
+All genes of the space are choices, so it has 3 888 genomes. A training takes less than 50 ms. The script makes REPEATS
+(6) runs, FOLDER/0, FOLDER/1, …, which train all genomes in different orders. So a genome is a different individual in
+each run, with different random numbers.
 """
 import itertools
 import os

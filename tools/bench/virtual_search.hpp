@@ -14,11 +14,11 @@
 
 namespace finch::bench {
 
-/// How a training would go.
+/// The course of a simulated training.
 struct Course {
-    bool diverges = false;       ///< after the last of `losses`
-    double seconds = 0;          ///< of an epoch
-    std::vector<double> losses;  ///< after each epoch, at least one
+    bool diverges = false;       ///< true if the training diverges after the last of `losses`
+    double seconds = 0;          ///< duration of an epoch
+    std::vector<double> losses;  ///< the loss after each epoch; at least one
 };
 
 struct VirtualSearch {
@@ -27,26 +27,28 @@ struct VirtualSearch {
     search::Space space;
     search::PropagatorOptions propagator;
     search::PruningOptions pruning = search::NoPruning{};
-    std::optional<search::FinalChoice> final_choice{};  ///< the last of `evaluations`
+    std::optional<search::FinalChoice> final_choice{};  ///< if set, it uses the last of the `evaluations`
     std::int32_t workers = 1;
-    std::int64_t evaluations = unlimited;  ///< that begin, at most; one of the two budgets is limited
-    std::int64_t epochs = unlimited;       ///< of all evaluations, after which the search ends
-    std::int64_t epochs_each = 1;          ///< of a complete evaluation
+    std::int64_t evaluations = unlimited;  ///< the largest number of evaluations; set it, or set `epochs`
+    std::int64_t epochs = unlimited;       ///< the largest number of epochs of all evaluations together
+    std::int64_t epochs_each = 1;          ///< epochs of a complete evaluation
     std::uint64_t seed = 1;
     std::function<Course(const search::Genome&, search::Id)> course;
 };
 
 struct Found {
-    std::optional<search::Individual> best;  ///< of those that are complete, as they were measured; or the final choice
+    std::optional<search::Individual> best;  ///< the complete individual with the best measurement, or the final choice
     std::int64_t begun = 0;
     std::int64_t complete = 0;
 };
 
-/// One search with simulated workers in virtual time: one island, and every rung and result is known at once to all.
+/// Runs one search with simulated workers in virtual time. There is one island. All workers know every rung and every
+/// result immediately.
 [[nodiscard]] Found run(const VirtualSearch& search);
 
-/// A propagator with its defaults. `genetic` breeds from as many as there are workers, `propulate` is the same from
-/// twice as many, as Propulate's tutorials do. Throws std::runtime_error if there is none of this name.
+/// Returns the default options of the propagator `name`. The population of `genetic` is the number of workers.
+/// `propulate` is `genetic` with twice this population, as in Propulate's tutorials. `auto:N` is `auto` that switches
+/// to `evolution` after N results. Throws std::runtime_error if there is no propagator of this name.
 [[nodiscard]] search::PropagatorOptions propagator_named(const std::string& name, std::int64_t workers);
 
 }  // namespace finch::bench

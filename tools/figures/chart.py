@@ -1,4 +1,4 @@
-"""Line charts as SVG, which a browser draws sharp at any size: panels beside each other, lines with bands, axes that may be logarithmic."""
+"""Draws line charts as SVG, with several panels, lines with bands, and linear or logarithmic axes."""
 import html
 import math
 
@@ -49,7 +49,8 @@ def path(points, x, y):
 
 
 def panel(one, left, top, log_x, log_y, x_title):
-    """`one`: {title, lines: [{points, band, colour, width, opacity, mark}], note}."""
+    """Returns the SVG elements of the panel `one`: {title, lines: [{points, band, colour, width, opacity, mark}],
+    note}."""
     drawn = [point for line in one["lines"] for point in line["points"] + line.get("band", [])]
     x = Axis([point[0] for point in drawn], (left, left + PANEL), log_x)
     y = Axis([point[1] for point in drawn], (top + HEIGHT, top), log_y)
@@ -75,7 +76,7 @@ def panel(one, left, top, log_x, log_y, x_title):
 
 
 def chart(panels, legend, x_title, y_title, log_x=False, log_y=False, columns=3):
-    """The SVG's text. `legend`: {name: colour}, below the panels."""
+    """Returns the text of the SVG file. `legend` is {name: colour}; it is drawn below the panels."""
     columns, step = min(columns, len(panels)), TOP + HEIGHT + (60 if any(one.get("note") for one in panels) else 42)
     width = LEFT + columns * (PANEL + GAP) - GAP + 14
     parts = []

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The figure of docs/search.md that shows propagators beside each other: propagators.py BENCH_SIMULATE [-o FILE.svg] [--csv FILE]
+"""propagators.py BENCH_SIMULATE [-o FILE.svg] [--csv FILE]: draws the figure of propagators in docs/search.md.
 
-Runs bench_simulate for each propagator, function and budget with 8 workers and 11 seeds, and draws the median of the best loss and its
-quartiles. The optimum lies at another place for each seed. With --csv the numbers stand in FILE too; a FILE that is there is drawn as it is.
+Runs bench_simulate for each propagator, function and budget, with 8 workers and 11 seeds. Draws the median and the
+quartiles of the best loss. Each seed has a different optimum. With --csv, the script also writes the numbers to FILE.
+If FILE exists, the script draws the numbers in FILE without running bench_simulate.
 """
 import argparse
 import concurrent.futures
@@ -32,7 +33,7 @@ workers: {{ranks: 1, islands: 1}}
 
 
 def measured(program, propagator, title, budget):
-    """A row for each seed."""
+    """Runs bench_simulate. Returns a row for each seed."""
     function, dimensions = FUNCTIONS[title]
     with tempfile.TemporaryDirectory() as folder:
         config, table = pathlib.Path(folder) / "figure.yaml", pathlib.Path(folder) / "figure.csv"

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The figure of docs/search.md that shows how pruning ends trainings: pruning.py FINCH [-o FILE.svg] [--keep FOLDER]
+"""pruning.py FINCH [-o FILE.svg] [--keep FOLDER]: draws the figure of docs/search.md about pruned trainings.
 
-Evolves small networks on drawn digits four times with the same seed, space and number of networks: without pruning, and with each rule. Draws the
-learning curve of every network; where one ends early there is a dot. --keep leaves the runs in FOLDER, and draws those that are there.
+Evolves small networks on generated digits four times: without pruning, and with each pruning rule. The seed, the search
+space and the number of networks are the same. Draws the learning curve of every network, with a dot at the end of each
+pruned training. --keep keeps the runs in FOLDER, and draws runs that already exist there without repeating them.
 """
 import argparse
 import os

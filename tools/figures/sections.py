@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Pictures of sections of a report, as docs/tutorial.md has them: sections.py RUN FILE.png SECTION [SECTION …]
+"""sections.py RUN FILE.png SECTION [SECTION …]: makes a picture of sections of a report, for docs/tutorial.md.
 
-Makes the report of RUN (tools/report.py), leaves of it the sections of these titles, has chromium draw them and cuts off what is empty.
+Makes the report of RUN (tools/report.py) and keeps only the sections with the titles SECTION. Chromium renders them,
+and the script crops the empty margins.
 """
 import argparse
 import html
@@ -20,7 +21,7 @@ WIDTH, HEIGHT, COLOURS = 1180, 3000, 200
 
 
 def chosen(page, titles):
-    """The page with those sections alone, in its order."""
+    """Returns the page with only the sections `titles`, in the order of the page."""
     head, *sections = re.split(r'(?=<h2 id="section-)', page)
     named = {html.unescape(re.search(r">([^<]*)</h2>", section)[1]): section for section in sections}
     missing = [title for title in titles if title not in named]
@@ -31,7 +32,7 @@ def chosen(page, titles):
 
 
 def cut(path):
-    """Without the empty margins, in few colours: a small file."""
+    """Crops the empty margins of the picture, and reduces its colours for a small file."""
     image = Image.open(path).convert("RGB")
     pixels = np.asarray(image)
     rows, columns = (np.flatnonzero((pixels != 255).any(axis=(axis, 2))) for axis in (1, 0))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The pictures of docs/tutorial.md, of a run of configs/quickstart.yaml: tools/figures/tutorial.sh [RUN]
+# Makes the pictures of docs/tutorial.md from RUN, a run of configs/quickstart.yaml: tools/figures/tutorial.sh [RUN]
 #
 #   mpirun -n 4 --oversubscribe build/finch evolve configs/quickstart.yaml --fresh
 set -euo pipefail

@@ -1,7 +1,7 @@
-# Bash's completion of finch. Installed as share/bash-completion/completions/finch, where bash-completion finds it by itself;
-# without that: source it. The command line itself is the table below, which the program wrote.
+# The completion of finch for bash. If it is installed as share/bash-completion/completions/finch, bash-completion finds
+# it. Otherwise source this file. The table of verbs and options below was written by the program.
 
-# The lines of the table that are about VERB, without it: "--run|DIR" for an option, "|RUN" for an argument.
+# Prints the lines of the table for VERB, without VERB: "--run|DIR" for an option, "|RUN" for an argument.
 _finch_lines_of() {  # VERB
     local line
     while IFS= read -r line; do
@@ -9,7 +9,7 @@ _finch_lines_of() {  # VERB
     done <<<"$_finch_command_line"
 }
 
-# The words that may follow VERB in a verb's name.
+# Prints the words that may follow VERB as part of a longer verb.
 _finch_verbs_after() {  # VERB
     local line verb
     while IFS='|' read -r line _; do
@@ -19,7 +19,7 @@ _finch_verbs_after() {  # VERB
     done <<<"$_finch_command_line" | sort -u
 }
 
-# The type of NAME (an option, or empty) of VERB; of several arguments the NUMBERth.
+# Prints the type of the option NAME of VERB. If NAME is empty, prints the type of argument NUMBER.
 _finch_type() {  # VERB NAME [NUMBER]
     local line number=${3:-1}
     while IFS= read -r line; do
@@ -29,7 +29,8 @@ _finch_type() {  # VERB NAME [NUMBER]
     return 1
 }
 
-# Run directories at PREFIX, and folders that others may be in. With nothing typed yet, those in runs/, where they are usual.
+# Prints the run directories that begin with PREFIX, and the folders that may contain run directories. If PREFIX is
+# empty and runs/ contains a run, prints the folders in runs/.
 _finch_runs() {  # PREFIX
     local folder
     local -a all usual=()
@@ -63,7 +64,7 @@ _finch() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         word=${COMP_WORDS[i]}
         if [ "$word" = = ]; then
-            continue  # bash makes words of --run=DIR and of KEY=VALUE
+            continue  # bash splits --run=DIR and KEY=VALUE into words
         elif [ -n "$option" ]; then
             option=
             [ "${COMP_WORDS[i + 1]}" != = ] || i=$((i + 2))  # KEY = VALUE
@@ -88,4 +89,4 @@ _finch() {
 }
 complete -F _finch finch
 
-# The program's own words follow.
+# The table that the program wrote follows.

@@ -1,4 +1,6 @@
-"""What a Python program needs to be an objective of Finch: its genes in, its losses out. No dependencies; copy it beside the program.
+"""The interface for Python programs that are objectives of Finch: a program reads its genes and reports its losses.
+
+This module has no dependencies. Copy it into the folder of the program:
 
     import finch_objective as finch
 
@@ -7,12 +9,12 @@
         ...
         finch.report(loss=loss, epoch=epoch, accuracy=accuracy)
 
-With `persistent: true` the program is started once and evaluates one individual after the other:
+With `persistent: true`, Finch starts the program once, and the program evaluates one individual after another:
 
     for individual in finch.individuals():
         finch.report(loss=f(individual.genes))
 
-Started by hand, outside of Finch, genes come as NAME=VALUE arguments of genes(), and reports are plain lines.
+If the program is not started by Finch, genes() returns its keyword arguments. report() then only prints lines.
 """
 import json
 import os
@@ -26,7 +28,7 @@ Gene = Union[int, float, str]
 
 @dataclass
 class Individual:
-    """What one evaluation is given. Genes that are not active are absent."""
+    """The input of one evaluation. `genes` contains only the active genes."""
     id: str = "by hand"
     seed: int = 0
     genes: Dict[str, Gene] = field(default_factory=dict)
@@ -44,7 +46,7 @@ def _read() -> Optional[Individual]:
 
 
 def individual() -> Individual:
-    """The individual that this program evaluates; a program that is not persistent has one."""
+    """Returns the individual that this program evaluates. A program that is not persistent has only one."""
     global _current
     if _current is None:
         _current = (_read() if "FINCH_ID" in os.environ else None) or Individual()
@@ -52,44 +54,49 @@ def individual() -> Individual:
 
 
 def genes(**by_hand: Gene) -> Dict[str, Gene]:
-    """The genes by name: whole numbers, numbers and words as they stand in the configuration. Outside of Finch `by_hand`."""
+    """Returns the genes by name: int, float, or str for choices. If Finch did not start the program, returns
+    `by_hand`."""
     return individual().genes or dict(by_hand)
 
 
 def seed() -> int:
-    """A seed of the individual's own, in [0, 2^31)."""
+    """Returns the seed of the individual, in [0, 2^31)."""
     return individual().seed
 
 
 def report(loss: float, epoch: Optional[int] = None, **metrics: float) -> None:
-    """Says the loss after an epoch: the last one counts. Of several ranks Finch listens to rank 0 alone."""
+    """Reports the loss after an epoch. The last reported loss is the result. Finch reads only the reports of rank 0."""
     values = {"loss": float(loss), **({} if epoch is None else {"epoch": int(epoch)}), **{name: float(value) for name, value in metrics.items()}}
     print("finch", " ".join(f"{name}={value!r}" for name, value in values.items()), flush=True)
 
 
 def should_stop() -> bool:
-    """Whether Finch has seen enough of this training (search.pruning; search.objective.interactive). All ranks of a worker ask equally often and get the same answers."""
+    """True if Finch wants to stop this training (search.pruning; search.objective.interactive).
+
+    All ranks of a worker must call this function equally often; they get the same answers.
+    """
     if "FINCH_ID" not in os.environ:
         return False
-    individual()  # its line comes first
+    individual()  # reads the first line, which is the individual
     print("finch stop?", flush=True)
-    return sys.stdin.readline().strip() == "stop"  # without `interactive: true` there is no answer
+    return sys.stdin.readline().strip() == "stop"  # empty without `interactive: true`
 
 
 def checkpoint_dir() -> pathlib.Path:
-    """A folder that is still there when this individual goes on in a later start of the run (see resumes())."""
+    """Returns a folder for checkpoints. It still exists if this individual resumes in a later start of the run."""
     folder = pathlib.Path(individual().checkpoint_dir)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def resumes() -> bool:
-    """Whether an earlier start of the run began this individual: its checkpoints may be there."""
+    """True if an earlier start of the run began this individual, so checkpoints may exist."""
     return individual().resume
 
 
 def individuals() -> Iterator[Individual]:
-    """For persistent programs: one individual after the other. What is reported last before the next one counts."""
+    """Yields one individual after another, for persistent programs. The last report before the next one is the
+    result."""
     global _current
     while (_current := _read()) is not None:
         yield _current

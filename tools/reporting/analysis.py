@@ -1,16 +1,16 @@
-"""What a report computes from a run's tables: which genes mattered, who descends from whom, who was busy when."""
+"""Computes data for reports from the tables of a run: importance of genes, ancestors, busy times of workers."""
 import numpy as np
 import pandas
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.inspection import permutation_importance
 from sklearn.model_selection import train_test_split
 
-FEWEST = 20  # individuals from which a forest learns anything
-MOST = 3000  # more take seconds and tell nothing new
+FEWEST = 20  # individuals that a forest needs at least
+MOST = 3000  # individuals that a forest uses at most: more take seconds and do not improve the result
 
 
 def thinned(table, most, seed=0):
-    """At most `most` rows: the best hundredth and a random choice of the others, in their order."""
+    """Returns at most `most` rows, in their order: the best rows (1 % of `most`) and random other rows."""
     if len(table) <= most:
         return table
     best = table.nsmallest(max(1, most // 100), "loss").index
@@ -20,7 +20,7 @@ def thinned(table, most, seed=0):
 
 
 def coordinates(gene, values):
-    """A gene's values as numbers: logarithms of logarithmic ones, the place of a choice's option."""
+    """Returns the values of a gene as numbers: log10 for a logarithmic gene, the index of the option for a choice."""
     if gene.kind == "choice":
         place = {option: number for number, option in enumerate(gene.options)}
         return np.array([place.get(str(value), -1) for value in values], float)
@@ -29,8 +29,10 @@ def coordinates(gene, values):
 
 
 def features(run, table):
-    """(individuals, columns) with the gene of each column: a number a gene, and a choice of more than two options one
-    column for each, since their order means nothing."""
+    """Returns the features (individuals, columns), and the index of the gene of each column.
+
+    A gene is one column. A choice of more than two options has one column per option, since the options have no order.
+    """
     columns, owner = [], []
     for place, gene in enumerate(run.genes):
         values = coordinates(gene, table[gene.name])
@@ -45,8 +47,10 @@ def features(run, table):
 
 
 class Forest:
-    """A random forest that predicts the rank of the loss, in [0, 1], from the genes. Ranks, since a few enormous losses
-    would otherwise be all that it learns."""
+    """A random forest that predicts the rank of the loss, in [0, 1], from the genes.
+
+    It predicts ranks, since a few very large losses would dominate the training of a forest that predicts losses.
+    """
 
     def __init__(self, run):
         table = thinned(run.complete, MOST)
@@ -64,9 +68,11 @@ class Forest:
         return len(run.complete) >= FEWEST and len(run.genes) > 0 and run.complete.loss.nunique() > 1
 
     def _importance(self, x, y):
-        """By gene: how much R² on unseen individuals falls when the gene's values are shuffled; mean and standard
-        deviation of 20 shuffles (Breiman 2001; sklearn.inspection.permutation_importance). The columns of a choice
-        are shuffled together."""
+        """Returns the decrease of R² on unseen individuals if the values of a gene are shuffled, for each gene.
+
+        This is the mean and the standard deviation of 20 shuffles (Breiman 2001;
+        sklearn.inspection.permutation_importance). All columns of a choice are shuffled together.
+        """
         if (np.bincount(self.owner) == 1).all():
             result = permutation_importance(self.model, x, y, n_repeats=20, random_state=0)
             return result.importances_mean, result.importances_std
@@ -81,11 +87,12 @@ class Forest:
         return falls.mean(axis=1), falls.std(axis=1)
 
     def order(self):
-        """Genes, the most important first."""
+        """Returns the genes, the most important first."""
         return [self.run.genes[place] for place in np.argsort(-self.importance)]
 
     def surface(self, first, second, x, y):
-        """(len(y), len(x)) of predicted ranks, the other genes as in 100 individuals: the mean over them."""
+        """Returns predicted ranks (len(y), len(x)): the mean over 100 individuals, which give the values of the other
+        genes."""
         table = thinned(self.run.complete, 100)
         names = [first.name, second.name]
         grid_x, grid_y = np.meshgrid(np.arange(len(x)), np.arange(len(y)))
@@ -99,15 +106,20 @@ class Forest:
 
 
 def best_so_far(run):
-    """The individuals that were the best when they ended, with how many had ended by then."""
+    """Returns the measured individuals with a column `evaluations`, their number in the order of their ends, and the
+    individuals that were the best when they ended.
+    """
     table = run.measured.assign(evaluations=lambda rows: np.arange(1, len(rows) + 1))
     counted = table[table.outcome != "pruned"]
     return table, counted[counted.loss < counted.loss.cummin().shift(fill_value=np.inf)]
 
 
 def ancestors(run, name, most=150):
-    """The nearest `most` individuals from which `name` descends, with their distance from it in generations: of several ways
-    the longest, so that nobody stands beside a child."""
+    """Returns about `most` nearest ancestors of `name`, each with its distance in generations, and the edges between
+    them.
+
+    If several paths lead to an ancestor, the longest path counts, so that a parent is never on the level of its child.
+    """
     table = run.individuals
     by_number = dict(zip(table.id_number, table.index))
     depth, edges, front = {name: 0}, [], [name]
@@ -128,8 +140,10 @@ def ancestors(run, name, most=150):
 
 
 def trainings(run):
-    """A row for each evaluation within one start: its worker, when it began and ended. One that went on after a stop is
-    cut there, since nobody trained it in between."""
+    """Returns a row for each evaluation and each start in which it ran: its worker, its begin and its end.
+
+    An evaluation that resumed after a stop has a row for each start, since it did not train between the starts.
+    """
     rows = run.individuals
     rows = rows[np.isfinite(rows.started) & np.isfinite(rows.finished) & (rows.started > 0) & (rows.last_worker >= 0) & (rows.reused_from == 0)]
     parts = []
@@ -142,7 +156,7 @@ def trainings(run):
 
 
 def busy_fraction(parts, workers, edges):
-    """Share of `workers` that trained in each interval between `edges`."""
+    """Returns the share of `workers` that trained, in each interval between `edges`."""
     busy = np.zeros(len(edges) - 1)
     for row in parts.itertuples():
         busy += np.clip(np.minimum(row.end, edges[1:]) - np.maximum(row.begin, edges[:-1]), 0, None)
@@ -150,7 +164,7 @@ def busy_fraction(parts, workers, edges):
 
 
 def front_of(losses):
-    """Which rows of (individuals, objectives) no other row beats in all objectives."""
+    """Returns a mask of the Pareto front of `losses` (individuals, objectives): rows that no other row dominates."""
     order = np.lexsort(losses.T[::-1])
     best = np.zeros(len(losses), bool)
     kept = np.empty((0, losses.shape[1]))

@@ -1,4 +1,5 @@
-"""The figures of a report. Each function returns a plotly figure, or a sentence that says why there is none."""
+"""The figures of a report. Each function of a figure returns a plotly figure, or a sentence that explains its
+absence."""
 import html
 
 import numpy as np
@@ -23,7 +24,7 @@ def figure(height=430, **layout):
 
 
 def loss_axis(values):
-    """Logarithmic where all losses are positive and they span more than a factor of 20."""
+    """Returns "log" if all losses are positive and the largest is more than 20 times the smallest, else "linear"."""
     values = np.asarray(values, float)
     values = values[np.isfinite(values)]
     return "log" if len(values) and values.min() > 0 and values.max() > 20 * values.min() else "linear"
@@ -34,7 +35,7 @@ def numbers(values):
 
 
 def describe(run, rows):
-    """A line for each individual: its id, what is minimised, and genes."""
+    """Returns a text for each individual: its id, its loss and its genes."""
     def text(value):
         return f"{value:.4g}" if isinstance(value, float) else str(value)
     measure = run.measure.name
@@ -43,12 +44,12 @@ def describe(run, rows):
 
 
 def steps(table, x, last):
-    """The best so far as a staircase that goes on to the last individual."""
+    """Returns the points of a staircase of the best loss so far, which continues to the last individual."""
     return numbers([*x, last]), numbers([*table.loss, table.loss.iloc[-1]])
 
 
 def progress(runs):
-    """The best so far, against evaluations, running hours, node-hours or, where all of it is known, energy."""
+    """Draws the best loss so far, against evaluations, running hours, node-hours or (if known) energy."""
     made, axes = figure(), []
     measures = {run.measure.title: run.measure.name for run in runs}
     titles = ["evaluations", "hours of running", "node-hours"] + ["kWh"] * all(run.knows_energy for run in runs)
@@ -85,7 +86,8 @@ def progress(runs):
 
 
 def chosen_curves(run, numbers, best):
-    """Of the individuals `numbers` the rows to draw: at most MOST_CURVES, a quarter of them without a result, and always `best`."""
+    """Returns at most MOST_CURVES rows of the individuals `numbers`, including `best`. At most a quarter have no
+    result."""
     known = run.individuals[run.individuals.id_number.isin(numbers) & (run.individuals.operator != "repeat")]
     has_result = known.index.isin(run.measured.index)
     others = analysis.thinned(known[~has_result], MOST_CURVES // 4)
@@ -94,7 +96,7 @@ def chosen_curves(run, numbers, best):
 
 
 def learning_curves(run):
-    """What is minimised by epoch: the best individual, those that were pruned, that failed, are unfinished, the others."""
+    """Draws learning curves. Colours separate best, pruned, failed, unfinished and other individuals."""
     curves = run.curves
     if len(curves):
         curves = curves.assign(measured=run.measure.of_epochs(curves))
@@ -133,7 +135,7 @@ def learning_curves(run):
 
 
 def gene_axis(gene, values):
-    """Tick marks for a gene's coordinates, as plotly's axes take them."""
+    """Returns plotly's settings for the tick marks of a gene's axis."""
     if gene.kind == "choice":
         return {"tickvals": list(range(len(gene.options))), "ticktext": gene.options}
     if gene.is_log:
@@ -162,7 +164,7 @@ def parallel_coordinates(run):
 
 
 def slices(run):
-    """Each gene against what is minimised; later individuals are darker."""
+    """Draws the loss against each gene. Later individuals are darker."""
     if run.complete.empty or not run.genes:
         return "No individual was trained to its end."
     columns = min(3, len(run.genes))
@@ -194,7 +196,8 @@ def importance(forest):
 
 
 def contours(forest):
-    """What the forest predicts of the pairs of the four most important genes; a menu chooses the pair."""
+    """Draws the ranks that the forest predicts for each pair of the four most important genes. A menu selects the
+    pair."""
     genes = forest.order()[:4]
     if len(genes) < 2:
         return "The search space has one gene."
@@ -207,7 +210,7 @@ def contours(forest):
         points = [analysis.coordinates(gene, table[gene.name]) for gene in (one, other)]
         look = {"x": numbers(x), "y": numbers(y), "z": forest.surface(one, other, *grids).tolist(), "visible": place == 0, "colorscale": "Viridis",
                 "colorbar": {"title": f"rank of<br>the {forest.run.measure.name}"}}
-        if "choice" in (one.kind, other.kind):  # nothing lies between two options
+        if "choice" in (one.kind, other.kind):  # options have no values in between
             made.add_heatmap(**look)
         else:
             made.add_contour(**look, contours={"coloring": "heatmap"}, line={"width": 0.5})
@@ -226,7 +229,7 @@ def contours(forest):
 
 
 def grid_of(gene, most=24):
-    """Values of a gene over its whole range."""
+    """Returns values of a gene over its whole range."""
     if gene.kind == "choice":
         return gene.options
     if gene.is_log:
@@ -237,7 +240,7 @@ def grid_of(gene, most=24):
 
 
 def pareto(run):
-    """Two objectives against each other, and those that no other individual beats in all."""
+    """Draws the first two objectives against each other, and the Pareto front of all objectives."""
     names = [str(name) for name in run.objectives]
     if len(names) < 2:
         return "The run has one objective."
@@ -258,7 +261,7 @@ def pareto(run):
 
 
 def outcomes(run):
-    """How the evaluations ended, by the operator that bred them."""
+    """Draws the counts of outcomes, by the operator that bred the individuals."""
     if run.individuals.empty:
         return "No evaluation has begun."
     counts = pandas.crosstab(run.individuals.operator.astype(str), run.individuals.outcome.astype(str))
@@ -272,7 +275,7 @@ def outcomes(run):
 
 
 def family_tree(run):
-    """The ancestors of the best individual, its own generation at the top."""
+    """Draws the ancestors of the best individual. The best individual is at the top."""
     if run.complete.empty:
         return "No individual was trained to its end."
     best = run.ranked.index[0]
@@ -302,7 +305,7 @@ def family_tree(run):
 
 
 def timeline(run):
-    """Which worker trained what and when, and the share of workers that trained."""
+    """Draws the trainings of each worker over time, and the share of workers that trained."""
     parts = analysis.trainings(run)
     if parts.empty or not (parts.end - parts.begin).sum() > 0:
         return "No training took time enough to be seen."
@@ -327,7 +330,7 @@ def timeline(run):
 
 
 def counts_by(colours, counts, names, across, down, meaning):
-    """A square table of counts: its cells' colours, the counts themselves where there is room."""
+    """Draws a square table of counts as coloured cells. Tables of up to 20 rows also show the counts as text."""
     made = figure(height=520)
     made.add_heatmap(z=colours.tolist(), x=names, y=names, text=counts.tolist(), hovertemplate="%{y} → %{x}: %{text}<extra></extra>",
                      colorscale="Blues", colorbar={"title": meaning})
@@ -341,7 +344,7 @@ def counts_by(colours, counts, names, across, down, meaning):
 
 
 def exchange(run):
-    """How many individuals of each island live on each other one: moved there, or copied."""
+    """Draws the number of individuals that were born on each island and moved or copied to each other island."""
     births = run.individuals[["id_number", "island"]].set_index("id_number").island
     for table, what in ((run.homes, "moved to"), (run.memberships, "copied to")):
         if len(table):

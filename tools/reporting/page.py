@@ -1,4 +1,4 @@
-"""One HTML file that needs no network: sections of figures, tables and text, and the plotting library itself."""
+"""Builds an HTML file with sections of figures, tables and text. The file contains the plotting library."""
 import base64
 import html
 import io
@@ -39,7 +39,7 @@ class Page:
         self.parts.append(f"<p>{html.escape(sentence)}</p>")
 
     def figure(self, made):
-        """A figure, or the sentence that stands in its place."""
+        """Adds a figure, or the sentence that replaces it."""
         if isinstance(made, str):
             self.parts.append(f'<p class="absent">{html.escape(made)}</p>')
             return
@@ -58,7 +58,8 @@ class Page:
         self.parts.append(f"<pre>{html.escape(text)}</pre>")
 
     def pictures(self, images, captions):
-        """`images`: (N, height, width, channels), bytes, or floats that are stretched to them."""
+        """Adds pictures. `images` is (N, height, width, channels), in bytes, or in floats that are scaled to 0 to
+        255."""
         tiles = [f'<figure><img alt="" src="{picture_source(image)}"><figcaption>{html.escape(caption)}</figcaption></figure>'
                  for image, caption in zip(images, captions)]
         self.parts.append('<div class="pictures">' + "".join(tiles) + "</div>")
@@ -72,7 +73,7 @@ class Page:
 
 
 def picture_source(image):
-    """A PNG within the page's address of it. One channel is grey, three are colours, of others the first."""
+    """Returns a data URL with a PNG of the image. Three channels are colours; otherwise the first channel is grey."""
     image = np.asarray(image)
     if image.dtype != np.uint8:
         low, high = float(image.min()), float(image.max())

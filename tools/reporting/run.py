@@ -1,4 +1,5 @@
-"""A run's files as tables of pandas. Reads population.h5 and models/best.h5 alone, by the names in docs/files.md."""
+"""Reads the files of a run into pandas tables. Reads only population.h5, models/best.h5 and the lock
+(docs/files.md)."""
 import dataclasses
 import fcntl
 import os
@@ -12,13 +13,13 @@ import pandas
 import yaml
 
 WORKER_BITS, SEQUENCE_BITS = 20, 32
-WATCHED_SECONDS = 20  # a lock is renewed every 10
-RANKED = ("evaluated", "pruned")  # outcomes that rank by loss
-COST_COLUMNS = {"parameters": "parameters", "seconds": "training_seconds", "joules": "joules"}  # of further objectives, in /individuals
+WATCHED_SECONDS = 20  # the holder of a lock rewrites it every 10 s
+RANKED = ("evaluated", "pruned")  # outcomes of individuals that are ranked by their loss
+COST_COLUMNS = {"parameters": "parameters", "seconds": "training_seconds", "joules": "joules"}  # in /individuals
 
 
 class NoRun(Exception):
-    """There is no run to read here; says what was expected."""
+    """There is no readable run. The message says what was expected."""
 
 
 @dataclasses.dataclass
@@ -28,20 +29,22 @@ class Gene:
     is_log: bool
     low: float
     high: float
-    step: float  # 0: none
+    step: float  # 0: there is no step
     options: list
-    when: dict  # of other genes: the values, as texts, with which this one is active
+    when: dict  # {other gene: the values, as texts, for which this gene is active}
 
     def has_one_of(self, value, texts):
         if self.kind == "choice":
             return str(value) in texts
-        numbers = pandas.to_numeric(pandas.Series(texts), errors="coerce")  # a frozen gene may lack those that are asked for
+        # A condition may name a value that a frozen gene no longer has. NaN is equal to no value.
+        numbers = pandas.to_numeric(pandas.Series(texts), errors="coerce")
         return bool(np.isclose(numbers, value, rtol=1e-9, atol=0).any())
 
 
 @dataclasses.dataclass
 class Measure:
-    """What a run's losses are: its name, and a title with its unit. src/config/measure.cpp says the same."""
+    """The quantity that a run minimises: its name, and a title with the unit. src/config/measure.cpp has the same
+    texts."""
     name: str
     title: str
 
@@ -59,7 +62,7 @@ class Measure:
         return cls("loss", "validation loss" + (f" ({loss.replace('_', ' ')})" if loss else ""))
 
     def of_epochs(self, curves):
-        """The same of each epoch of learning curves."""
+        """Returns this quantity for each epoch of learning curves."""
         return 1 - curves.validation_accuracy if self.name == "error" else curves.validation_loss
 
 
@@ -78,15 +81,15 @@ class Run:
     events: pandas.DataFrame
     memberships: pandas.DataFrame
     homes: pandas.DataFrame
-    best: dict  # of models/best.h5: name: array; empty where there is none
+    best: dict  # the data sets of models/best.h5 by name; empty if there is no file
 
     def class_text(self, number):
-        """Its number, and its name if the data have names."""
+        """Returns the number of a class, followed by its name if the data have names."""
         names = self.best.get("classes", [])
         return f"{number} {names[number]}" if number < len(names) else str(number)
 
     def active_genes(self, row):
-        """Those of which the conditions of the configuration, `when`, hold for an individual."""
+        """Returns the genes that are active in an individual: their conditions (`when`) hold."""
         by_name = {gene.name: gene for gene in self.genes}
 
         def is_active(gene):
@@ -99,7 +102,7 @@ class Run:
 
     @property
     def objectives(self):
-        """The names of what is minimised, the first of which is `loss`."""
+        """Returns the objectives of the configuration. The first objective defines the column `loss`."""
         objective = self.settings["search"]["objective"]
         return objective if isinstance(objective, list) else [objective]
 
@@ -109,12 +112,12 @@ class Run:
 
     @property
     def trains(self):
-        """Whether individuals are networks."""
+        """True if the individuals are networks."""
         return isinstance(self.objectives[0], str)
 
     @property
     def state(self):
-        """The word that `finch status` has for it."""
+        """Returns the state of the run, in the words of `finch status`."""
         if is_locked(self.path / "lock"):
             return "running"
         recorded = str(self.attributes.get("state", "interrupted"))
@@ -123,29 +126,31 @@ class Run:
 
     @property
     def measured(self):
-        """The individuals that rank by loss, without the repeats of a final choice, in the order in which they ended."""
+        """Returns the individuals that are ranked by loss, without repeats of a final choice, in the order of their
+        ends."""
         table = self.individuals
         return table[table.outcome.isin(RANKED) & np.isfinite(table.loss) & (table.operator != "repeat")].sort_values(["finished", "id_number"])
 
     @property
     def complete(self):
-        """Those that were trained to their end."""
+        """Returns the individuals in `measured` that were trained to their end."""
         return self.measured[self.measured.outcome == "evaluated"]
 
     @property
     def ranked(self):
-        """`complete`, the best first, in the order of better() in include/finch/search/individual.hpp."""
+        """Returns `complete` with the best first, in the order of better() in include/finch/search/individual.hpp."""
         return self.complete.assign(is_reused=lambda rows: rows.reused_from != 0).sort_values(["loss", "is_reused", "id_number"])
 
     def node_hours(self, times):
-        """Node-hours that had been used at each of `times`, Unix seconds."""
+        """Returns the node-hours that the run had used at each of `times`, in Unix seconds."""
         used = np.zeros(len(times))
         for start in self.starts.itertuples():
             used += start.nodes * np.clip(np.asarray(times) - start.began, 0, start.seconds) / 3600
         return used
 
     def running_hours(self, times):
-        """Hours for which the run had been running at each of `times`: what lies between its starts does not count."""
+        """Returns the hours that the run had been running at each of `times`. Time between its starts does not
+        count."""
         hours = np.zeros(len(times))
         for start in self.starts.itertuples():
             hours += np.clip(np.asarray(times) - start.began, 0, start.seconds) / 3600
@@ -154,19 +159,19 @@ class Run:
 
     @property
     def knows_energy(self):
-        """Whether every individual that has ended has its joules, and some took any."""
+        """True if the energy of every ended individual is known, and their sum is above 0."""
         ended = self.individuals[self.individuals.outcome != "unfinished"]
         return bool(len(ended) and np.isfinite(ended.joules).all() and ended.joules.sum() > 0)
 
     def kilowatt_hours(self, times):
-        """What the individuals that had ended at each of `times`, Unix seconds, took."""
+        """Returns the energy in kWh of the individuals that had ended at each of `times`, in Unix seconds."""
         ended = self.individuals[self.individuals.outcome != "unfinished"].sort_values("finished")
         sums = np.concatenate([[0], np.cumsum(np.nan_to_num(ended.joules))]) / 3.6e6
         return sums[np.searchsorted(ended.finished, np.asarray(times), side="right")]
 
 
 def is_alive(process):
-    """Whether a process of this machine runs, rather than waits for its parent to hear of its end."""
+    """True if a process of this machine runs and is not a zombie."""
     try:
         return pathlib.Path(f"/proc/{int(process)}/stat").read_text(errors="replace").rpartition(") ")[2][:1] not in ("", "Z")
     except (OSError, ValueError):
@@ -174,7 +179,7 @@ def is_alive(process):
 
 
 def is_here(holder):
-    """Whether the holder of a lock is a process of this machine; locks of earlier versions name its host alone."""
+    """True if the holder of a lock is a process of this machine. A lock without `machine` is compared by host name."""
     if "machine" not in holder:
         return holder.get("host") == os.uname().nodename
     try:
@@ -185,8 +190,11 @@ def is_here(holder):
 
 
 def is_locked(path):
-    """Whether a process holds a run's lock, as `finch status` judges it (src/store/run_lock.cpp): by the kernel's word or, as that may hold on one node
-    only, by the process that the file names. One of another machine gives signs of life, which are waited for."""
+    """True if a process holds the lock of a run. Approximates the check of `finch status` (src/store/run_lock.cpp).
+
+    An fcntl lock of the kernel proves a holder. The kernel may know only the locks of its own node, so the process in
+    the file counts, too. If this process is on another machine, the function waits for its heartbeat.
+    """
     try:
         with open(path, "rb") as file:
             holder = dict(line.partition(" ")[::2] for line in file.read(4096).decode(errors="replace").splitlines())
@@ -195,7 +203,7 @@ def is_locked(path):
                 if struct.unpack("@hhqqi4x", lock)[0] != fcntl.F_UNLCK:
                     return True
             except OSError:
-                pass  # a file system without locks
+                pass  # the file system does not support locks
         if not holder.get("heartbeat") or is_here(holder):
             return bool(holder.get("heartbeat")) and is_alive(holder.get("process"))
         seen = path.stat().st_mtime_ns
@@ -214,12 +222,12 @@ def id_text(number):
 
 
 def words(values):
-    """Bytes of HDF5 as text."""
+    """Returns strings of HDF5 as str."""
     return [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values]
 
 
 def read_table(file, name):
-    """A dataset as a table: words for enums and bytes."""
+    """Returns an HDF5 dataset as a table. Enums and byte strings become str."""
     if name not in file:
         return pandas.DataFrame()
     rows = file[name][:]
@@ -238,7 +246,7 @@ def read_table(file, name):
 
 
 def read_conditions(config):
-    """{gene: {other gene: its values}} of `when`, with the texts that were written."""
+    """Returns {gene: {other gene: values}} of all `when` conditions, with the values as texts of the configuration."""
     space = (yaml.load(config, yaml.BaseLoader).get("search") or {}).get("space") or {}
     conditions = {name: gene["when"] for name, gene in space.items() if isinstance(gene, dict) and "when" in gene}
     return {name: {other: values if isinstance(values, list) else [values] for other, values in when.items()} for name, when in conditions.items()}

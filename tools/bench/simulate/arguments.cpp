@@ -16,7 +16,7 @@ constexpr double longest_seconds = 1e9;
 constexpr double widest_spread = 10;
 constexpr std::uint64_t most_seeds = 100000;
 
-/// All of `text` as a number, if it is one.
+/// Returns `text` as a number, or nothing if any part of `text` is not part of the number.
 template <class Number>
 std::optional<Number> number(std::string_view text) {
     Number value{};

@@ -10,16 +10,18 @@
 
 namespace finch::simulate {
 
-/// What each evaluation that ended took, in seconds: from its beginning to its end, or, where it was stopped and went
-/// on later, its training alone. Not of those that were reused, or failed before they began.
+/// Returns the duration in seconds of each evaluation that ended: the time from its start to its end. If the evaluation
+/// was stopped and resumed, its duration is the training time alone. Reused individuals, and evaluations that failed
+/// before they started, are left out.
 [[nodiscard]] std::vector<double> recorded_seconds(const search::Population& population);
 
-/// "lognormal:60,0.5" (median in seconds, deviation of the logarithm), "constant:60" or "recorded:RUN": as the
-/// evaluations of an earlier run, which `seconds_of` tells. Throws ConfigError that names --durations.
+/// Parses "lognormal:60,0.5" (median in seconds, standard deviation of the logarithm), "constant:60" or "recorded:RUN"
+/// (the durations of the evaluations of an earlier run, which `seconds_of` returns). Throws ConfigError that names
+/// --durations.
 [[nodiscard]] search::PretendedDuration parse_durations(
     const std::string& text, const std::function<std::vector<double>(const std::string& run)>& seconds_of);
 
-/// "3", "1..10" (both included), "1,5,9". Throws ConfigError that names --seeds.
+/// Parses "3", "1..10" (10 included) or "1,5,9". Throws ConfigError that names --seeds.
 [[nodiscard]] std::vector<std::uint64_t> parse_seeds(const std::string& text);
 
 }  // namespace finch::simulate

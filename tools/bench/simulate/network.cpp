@@ -34,7 +34,7 @@ public:
     [[nodiscard]] std::vector<comm::Envelope> take() override {
         std::vector<comm::Envelope> taken;
         const double now = network_.clock_();
-        // One that was sent to oneself may stand behind others that are still to arrive.
+        // A parcel that this leader sent to itself may arrive before older parcels of other leaders.
         std::size_t kept = 0;
         for (std::size_t i = 0; i < parcels_.size(); ++i) {
             Parcel& parcel = parcels_[i];
@@ -83,7 +83,7 @@ private:
     Network& network_;
     int self_;
     std::vector<Parcel> parcels_;  ///< in the order in which they were sent
-    std::int64_t counted_ = 0;     ///< of parcels_
+    std::int64_t counted_ = 0;     ///< the number of counted messages in parcels_
     bool is_closing_ = false;
 };
 

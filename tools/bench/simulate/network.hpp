@@ -9,12 +9,13 @@
 
 namespace finch::simulate {
 
-/// The mailboxes of leaders that live in one process. A message is taken `delay_seconds` after it was sent, one to
-/// oneself at once; mailboxes are closed so long after the last leader began to close.
+/// The mailboxes of leaders that are simulated in one process. A message to another leader arrives `delay_seconds`
+/// after it was sent. A message to the sender itself arrives immediately. The mailboxes are closed `delay_seconds`
+/// after the last leader began to close.
 class Network {
 public:
-    /// `clock`: seconds that never go back. `wake`, which may be empty, hears when a leader's mailbox next has
-    /// something new.
+    /// `clock` returns seconds that never decrease. The network calls `wake`, which may be empty, with the time at
+    /// which a message arrives at a leader or its mailbox closes.
     Network(int leaders, double delay_seconds, std::function<double()> clock,
             std::function<void(int leader, double time)> wake = {});
     ~Network();
@@ -22,10 +23,10 @@ public:
     Network& operator=(const Network&) = delete;
 
     [[nodiscard]] comm::Mailbox& mailbox(int leader);
-    /// When the first message that `leader` has not taken arrives, or its mailbox is closed; infinity if neither is
-    /// to come.
+    /// Returns the time at which the next message arrives that `leader` has not taken, or at which its mailbox closes.
+    /// Returns infinity if no message and no closing is pending.
     [[nodiscard]] double next_arrival(int leader) const;
-    /// Sent so far, from one leader to another.
+    /// Returns the number of messages that were sent so far from one leader to another.
     [[nodiscard]] std::int64_t messages() const noexcept { return messages_; }
 
 private:
@@ -36,8 +37,8 @@ private:
     std::function<void(int, double)> wake_;
     std::vector<std::unique_ptr<Box>> boxes_;
     std::int64_t messages_ = 0;
-    int closing_ = 0;        ///< leaders that have begun
-    double closed_at_ = -1;  ///< once all have
+    int closing_ = 0;        ///< the number of leaders that have begun to close
+    double closed_at_ = -1;  ///< the time of the closing; -1 until all leaders have begun to close
 };
 
 }  // namespace finch::simulate

@@ -6,7 +6,7 @@
 namespace finch::simulate {
 namespace {
 
-constexpr std::size_t node_bytes = 4 * sizeof(void*);  ///< of a tree's node, beside its value
+constexpr std::size_t node_bytes = 4 * sizeof(void*);  ///< size of a tree node without its value
 
 std::size_t bytes_of(const std::string& text) {
     return text.capacity() > std::string().capacity() ? text.capacity() + 1 : 0;
@@ -26,7 +26,8 @@ std::size_t population_bytes(const search::Population& population) {
     for (const auto& [id, individual] : population.individuals()) {
         bytes += bytes_of(individual);
     }
-    // Each is in the index of an island, or of the unfinished; a copy is in that of a second island.
+    // Each individual is in the index of one island or in the index of unfinished individuals. A copy is also in the
+    // index of a second island.
     const std::size_t indexed = population.size() + population.memberships().size();
     bytes += indexed * (node_bytes + sizeof(void*));
     bytes += population.homes().size() * (node_bytes + sizeof(std::pair<search::Id, search::Home>));

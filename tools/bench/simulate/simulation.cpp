@@ -19,8 +19,8 @@ namespace finch::simulate {
 namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
-constexpr double start_time = 1;              // s; 0 is nobody's time
-constexpr double least_between_looks = 1e-3;  // s, as Worker::run() sleeps
+constexpr double start_time = 1;              // s; a time of 0 means unset
+constexpr double least_between_looks = 1e-3;  // s; Worker::run() sleeps this long
 
 const config::FunctionObjective& function_of(const config::Config& config) {
     if (!std::holds_alternative<config::FunctionObjective>(config.objective)) {
@@ -45,7 +45,7 @@ island::IslandMap islands_of(const config::Config& config, int workers) {
     return {std::move(layout.island_of_worker), layout.islands};
 }
 
-/// Nothing is written.
+/// A journal that writes nothing.
 class NoJournal : public island::Journal {
 public:
     void write(const Bytes&) override {}
@@ -53,7 +53,7 @@ public:
     void forget(std::uint64_t) override {}
 };
 
-/// Keeps what the workers said of their time.
+/// An archive that keeps only the busy time that the workers reported.
 class Reports : public island::Archive {
 public:
     explicit Reports(int workers) : busy_seconds_(static_cast<std::size_t>(workers)) {}
@@ -81,12 +81,12 @@ public:
 class Simulation {
 public:
     Simulation(const config::Config& config, const Options& options, std::uint64_t seed);
-    /// Until every worker's life is over.
+    /// Steps the workers until all workers have ended.
     void run();
     [[nodiscard]] Result result() const;
 
 private:
-    /// A worker is to be stepped. Earlier ones first, then those that were scheduled first.
+    /// A time at which a worker is to be stepped. Wakes are ordered by time, then by the order of their scheduling.
     struct Wake {
         double time = 0;
         std::uint64_t number = 0;
@@ -99,7 +99,7 @@ private:
         VirtualEvaluator evaluator;
         std::unique_ptr<search::Propagator> propagator;
         std::unique_ptr<island::Worker> worker;
-        double wake = never;  ///< its Wake that counts; others are out of date
+        double wake = never;  ///< the time of its valid Wake; its other Wakes are obsolete
     };
 
     void add_worker(const config::Config& config, const Options& options, int self);
@@ -143,7 +143,7 @@ void Simulation::add_worker(const config::Config& config, const Options& options
                       search::make_propagator(config.propagator_of(islands_.island_of(self)), config.space, seed_),
                       nullptr});
     Seat& mine = seats_.back();
-    schedule(self, now_);  // before the worker, which writes to others as it is made
+    schedule(self, now_);  // first, because the constructor of Worker sends messages
     island::WorkerOptions worker;
     worker.seed = seed_;
     worker.self = self;
@@ -193,13 +193,13 @@ void Simulation::run() {
         if (seat(wake.worker).worker->step()) {
             schedule(wake.worker, next_step(wake.worker));
         } else {
-            seat(wake.worker).wake = -never;  // never again
+            seat(wake.worker).wake = -never;  // prevents further steps
             --alive;
         }
     }
 }
 
-/// When the worker has something to do again.
+/// Returns the time of the worker's next step.
 double Simulation::next_step(int worker) {
     Seat& mine = seat(worker);
     if (mine.evaluator.take_has_ended()) {

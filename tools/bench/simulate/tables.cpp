@@ -11,7 +11,7 @@
 namespace finch::simulate {
 namespace {
 
-/// A column of numbers: how wide it is, and what stands in it.
+/// A column of the table: its name, its width, its value for a result, and the text of this value.
 struct Column {
     std::string name;
     int width = 0;

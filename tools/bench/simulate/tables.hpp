@@ -5,22 +5,22 @@
 #include <span>
 #include <string>
 
-/// What bench_simulate prints and writes, as whole lines.
+/// The lines that bench_simulate prints, and the lines that it writes to the CSV file.
 namespace finch::simulate {
 
-/// What is simulated, and the names of the columns.
+/// Returns a description of the simulation, and a line with the names of the columns.
 [[nodiscard]] std::string heading(const config::Config& config, const Options& options);
-/// One run.
+/// Returns the line of one run.
 [[nodiscard]] std::string row(const config::Config& config, const Result& result);
-/// Medians and quartiles of all runs, in the same columns.
+/// Returns the lines with the quartiles and medians of all runs, in the same columns.
 [[nodiscard]] std::string summary(const config::Config& config, std::span<const Result> results);
 
 [[nodiscard]] std::string csv_heading();
-/// Losses with all their digits.
+/// Returns the CSV line of one run. Numbers have all their digits.
 [[nodiscard]] std::string csv_row(const config::Config& config, const Options& options, const Result& result);
 
-/// The value below which the share `share` of the sorted `values` lies, linear between two of them (Hyndman and Fan
-/// 1996, type 7). NaN if there are none.
+/// Returns the quantile `share` of `values`, with linear interpolation between two values (Hyndman and Fan 1996, type
+/// 7). Ignores NaN. Returns NaN if there are no values.
 [[nodiscard]] double quantile(std::vector<double> values, double share);
 
 }  // namespace finch::simulate

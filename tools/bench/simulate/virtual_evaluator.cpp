@@ -47,7 +47,7 @@ std::vector<search::Individual> VirtualEvaluator::advance() {
 double VirtualEvaluator::next_event() const {
     double next = std::numeric_limits<double>::infinity();
     for (const Running& running : running_) {
-        if (running.due > now_) {  // else its worker searches no more
+        if (running.due > now_) {  // else the worker has stopped searching
             next = std::min(next, running.asks_at() > now_ ? running.asks_at() : running.due);
         }
     }

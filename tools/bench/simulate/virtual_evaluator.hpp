@@ -8,10 +8,10 @@
 
 namespace finch::simulate {
 
-/// Evaluates a function. An evaluation ends when the clock has gone on by its pretended duration.
+/// An evaluator of a function in virtual time. An evaluation ends when its pretended duration has passed on the clock.
 class VirtualEvaluator : public island::Evaluator {
 public:
-    /// `now`, in seconds, `function` and `duration` outlive it.
+    /// `now` is the virtual time in seconds. `now`, `function` and `duration` must outlive the evaluator.
     VirtualEvaluator(const search::FunctionInstance& function, const search::PretendedDuration& duration,
                      std::uint64_t seed, int slots, const double& now);
 
@@ -26,11 +26,12 @@ public:
     [[nodiscard]] double checkpoint_seconds() const override { return 0; }
     void dismiss() override {}
 
-    /// Whether an evaluation has ended since this was asked last.
+    /// True if an evaluation has ended since the last call.
     [[nodiscard]] bool take_has_ended() noexcept { return std::exchange(has_ended_, false); }
-    /// When from now on an evaluation ends or wants_soon() becomes true; infinity if none does.
+    /// Returns the next time after now at which an evaluation ends or wants_soon() becomes true. Returns infinity if
+    /// neither happens.
     [[nodiscard]] double next_event() const;
-    /// When the last evaluation ended.
+    /// Returns the time at which the last evaluation ended.
     [[nodiscard]] double last_end() const noexcept { return last_end_; }
 
 private:

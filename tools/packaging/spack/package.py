@@ -1,4 +1,4 @@
-# Spack's recipe. The source's address is said in the environment:
+# The Spack recipe of Finch. The environment variable FINCH_SOURCE is the address of the Git repository:
 #
 #   export FINCH_SOURCE=https://HOST/finch.git
 #   spack repo create ~/finch-spack && mkdir -p ~/finch-spack/packages/finch
@@ -8,7 +8,7 @@ import os
 
 from spack.package import *
 
-try:  # Spack 1.0 has its packages in a repository of their own
+try:  # Spack 1.0 has moved its packages to a separate repository
     from spack_repo.builtin.build_systems.cmake import CMakePackage
     from spack_repo.builtin.build_systems.cuda import CudaPackage
 except ImportError:
@@ -37,7 +37,7 @@ class Finch(CMakePackage, CudaPackage):
     depends_on("mpi")
     depends_on("hdf5@1.10:1.14 ~mpi+shared")
     depends_on("yaml-cpp@0.7:")
-    depends_on("onednn@2.6:2 cpu_runtime=omp")  # the interface of version 3 is another
+    depends_on("onednn@2.6:2 cpu_runtime=omp")  # version 3 has an incompatible interface
     depends_on("cli11@2.1:")
     depends_on("fmt@9:")
     depends_on("spdlog@1.10:")
@@ -67,7 +67,7 @@ class Finch(CMakePackage, CudaPackage):
         depends_on("cuda@12.4:")
         depends_on("cudnn@9:")
         depends_on("nccl", when="+nccl")
-        # Headers only; Spack has no package of it. The version is that of tools/install.sh.
+        # The headers of cudnn-frontend: Spack has no package of them. The version is the same as in tools/install.sh.
         resource(
             name="cudnn-frontend",
             git="https://github.com/NVIDIA/cudnn-frontend.git",
