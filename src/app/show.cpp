@@ -1,4 +1,5 @@
 #include "finch/app/verbs.hpp"
+#include "finch/base/words.hpp"
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/run_state.hpp"
@@ -7,6 +8,7 @@
 #include "finch/report/json.hpp"
 #include "finch/report/status.hpp"
 #include "finch/report/tables.hpp"
+#include "finch/run/summary.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -110,17 +112,17 @@ std::string command_text(const config::Config& config, const std::filesystem::pa
     const evaluate::CommandLine::Paths paths{.run = std::filesystem::absolute(run), .folder = folder};
     std::vector<std::string> words;
     for (const auto& [name, value] : line.variables(individual, paths)) {
-        words.push_back(config::quoted_for_shell(fmt::format("{}={}", name, value)));
+        words.push_back(quoted_for_shell(fmt::format("{}={}", name, value)));
     }
     for (const std::string& argument : line.arguments(individual, paths)) {
-        words.push_back(config::quoted_for_shell(argument));
+        words.push_back(quoted_for_shell(argument));
     }
     std::string given = line.json(individual, paths);
     given.pop_back();  // the newline
     return fmt::format("evaluate it again{}:\n  mkdir -p {}/{} && cd {} && printf '%s\\n' {} | env {}\n",
                        files.empty() ? "" : ", once the files of search.objective.files are there",
-                       config::quoted_for_shell(folder.string()), config::checkpoints_folder,
-                       config::quoted_for_shell(folder.string()), config::quoted_for_shell(given),
+                       quoted_for_shell(folder.string()), config::checkpoints_folder,
+                       quoted_for_shell(folder.string()), quoted_for_shell(given),
                        fmt::join(words, " "));
 }
 
@@ -141,8 +143,13 @@ std::string show_text(const ShowOptions& options) {
     if (options.json) {
         return report::run_json(recovered, config.space, competition, name, options.top.count);
     }
-    return options.csv ? report::csv(recovered, competition)
-                       : report::overview(recovered, name, options.top, competition);
+    if (options.csv) {
+        return report::csv(recovered, competition);
+    }
+    std::string text = report::overview(recovered, name, options.top, competition);
+    search::Population population(competition.exchange, std::max(1, recovered.facts.islands), competition.costs);
+    recovered.merge_into(population);
+    return text + "\n" + run::summary_of(store::RunDirectory(options.run), config, population, recovered.facts);
 }
 
 }  // namespace

@@ -108,4 +108,17 @@ std::string printable_line(std::string_view text) {
     return line;
 }
 
+std::string quoted_for_shell(const std::string& text) {
+    std::string quoted = "'";
+    for (const char letter : text) {
+        quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+    }
+    return quoted + "'";
+}
+
+std::string shell_argument(const std::string& text) {
+    static constexpr const char* harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:%@";
+    return !text.empty() && text.find_first_not_of(harmless) == std::string::npos ? text : quoted_for_shell(text);
+}
+
 }  // namespace finch

@@ -145,12 +145,4 @@ std::string shell_word(const std::string& command) {
     return "";
 }
 
-std::string quoted_for_shell(const std::string& text) {
-    std::string quoted = "'";
-    for (const char letter : text) {
-        quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-    }
-    return quoted + "'";
-}
-
 }  // namespace finch::config

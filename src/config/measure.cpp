@@ -19,9 +19,10 @@ search::Measure measure_of(LossObjective objective, const Tree* loss) {
             return {.name = "loss", .title = "validation loss" + unit};
         }
         case LossObjective::validation_error:
-            return {.name = "error", .title = "validation error (share of images)", .of_epoch = [](const Epoch& epoch) {
-                        return 1 - epoch.validation_accuracy;
-                    }};
+            return {.name = "error",
+                    .title = "validation error (share of images)",
+                    .is_rate = true,
+                    .of_epoch = [](const Epoch& epoch) { return 1 - epoch.validation_accuracy; }};
     }
     return {};
 }

@@ -1,5 +1,6 @@
 #include "finch/evaluate/command_line.hpp"
 
+#include "finch/base/words.hpp"
 #include "finch/base/bytes.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/files.hpp"
@@ -143,7 +144,7 @@ std::vector<std::string> CommandLine::arguments(const search::Individual& indivi
     std::map<std::string, std::string> values = this->values(individual, paths);
     if (objective_.shell) {
         for (auto& [name, value] : values) {
-            value = config::quoted_for_shell(value);
+            value = quoted_for_shell(value);
         }
         return {"/bin/sh", "-c", arguments_.front().render(values)};
     }

@@ -130,12 +130,15 @@ Contiguous read_place(hid_t at, const std::string& name) {
     return {static_cast<std::int64_t>(offset), is_float};
 }
 
-NamedArrays read_arrays(hid_t at) {
+NamedArrays read_arrays(hid_t at, const std::function<bool(const std::string&)>& wanted) {
     std::vector<std::string> names;
     check_reading(H5Lvisit(at, H5_INDEX_NAME, H5_ITER_INC, note_name, &names), "groups are nested too deeply");
     NamedArrays arrays;
     std::uint64_t bytes = 0;
     for (const std::string& name : names) {
+        if (wanted && !wanted(name)) {
+            continue;
+        }
         const Hid object(
             check_reading(H5Oopen(at, name.c_str(), within_this_file().get()), name + " is not in this file"));
         if (H5Iget_type(object.get()) == H5I_DATASET && kind_of(object.get())) {

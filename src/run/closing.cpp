@@ -9,6 +9,7 @@
 #include "finch/report/tables.hpp"
 #include "finch/run/progress.hpp"
 #include "finch/run/publish.hpp"
+#include "finch/run/summary.hpp"
 #include "finch/search/outcomes.hpp"
 
 #include <algorithm>
@@ -18,14 +19,7 @@
 namespace finch::run {
 namespace {
 
-/// Returns the commands that show the results.
-std::string next_steps(const Run& run) {
-    const std::string where = run.directory.root().string();
-    return fmt::format("next: finch show {0}, tools/report.py {0}{1}", where,
-                       run.config.trains() ? ", finch test " + where : "");
-}
-
-std::string closing_line(const Run& run, const island::Worker& worker, island::ExitReason reason) {
+std::string closing_line(const island::Worker& worker, island::ExitReason reason) {
     const search::Population& population = worker.population();
     const search::Outcomes outcomes(population);
     const bool gave_up = reason == island::ExitReason::gave_up;
@@ -37,13 +31,13 @@ std::string closing_line(const Run& run, const island::Worker& worker, island::E
         : is_in_vain && outcomes.without_result() > 0
             ? "mend what failed, then raise search.budget, or begin anew with --fresh"
         : is_in_vain ? "no evaluation ended within search.budget: raise it to resume"
-                     : next_steps(run);
-    return fmt::format("{}{}: {}, {} unfinished{}; {}",
+                     : "";
+    return fmt::format("{}{}: {}, {} unfinished{}{}{}",
                        gave_up       ? "gave up"
                        : is_complete ? "complete"
                                      : "stopped early, to be resumed",
                        is_in_vain ? " without a result" : "", outcomes.counts(),
-                       population.size() - population.finished(), outcomes.problems(), more);
+                       population.size() - population.finished(), outcomes.problems(), more.empty() ? "" : "; ", more);
 }
 
 /// World rank 0 only. Publishes the best network. Returns false if models/best.h5 should exist but is incomplete.
@@ -116,6 +110,7 @@ island::ExitReason close_run(const Run& run, const island::Worker& worker, FileA
         return island::ExitReason::storage;
     }
     static_cast<void>(publish(run, archive.facts().run, population));
+    write_summary(run.directory, run.config, population, archive.facts());  // with the test results
     return worker.exit_reason();
 }
 
@@ -139,7 +134,7 @@ void print_summary(const Run& run, const island::Worker& worker, const FileArchi
     } else {
         const bool is_in_vain = !search::has_result(population) && (reason == island::ExitReason::complete ||
                                                                     search::Outcomes(population).without_result() > 0);
-        spdlog::log(is_in_vain ? spdlog::level::err : spdlog::level::info, "{}", closing_line(run, worker, reason));
+        spdlog::log(is_in_vain ? spdlog::level::err : spdlog::level::info, "{}", closing_line(worker, reason));
     }
     if (has_no_winner(population, run.config.final_choice)) {
         spdlog::warn("the final choice has no winner, as all its repeats failed: the best is that of the search");
@@ -152,12 +147,14 @@ void print_summary(const Run& run, const island::Worker& worker, const FileArchi
     fmt::print("\n{}{}{}", report::best_table(config.space, population, archive.facts(), {}, fitness),
                report::front_table(config.space, population, config.costs, fitness),
                report::final_table(config.space, population, config.final_choice, fitness));
+    fmt::print("\n{}", summary_of(run.directory, config, population, archive.facts()));
 }
 
 }  // namespace
 
 FileArchive::Written publisher(const Run& run, std::uint64_t number) {
-    return [&run, number, last = search::Id{}](const search::Population& population) mutable {
+    return [&run, number, last = search::Id{}](const search::Population& population,
+                                               const store::ArchiveFacts& facts) mutable {
         const search::Individual* best =
             run.config.trains() ? search::chosen(population, run.config.final_choice) : nullptr;
         try {
@@ -167,15 +164,16 @@ FileArchive::Written publisher(const Run& run, std::uint64_t number) {
         } catch (const std::exception& error) {  // the next write of the archive tries again
             spdlog::warn("models/best.h5 could not be written: {}", error.what());
         }
+        write_summary(run.directory, run.config, population, facts);
     };
 }
 
-void close_urgently(const Run& run, const island::Worker& worker, FileArchive& archive) {
+void close_urgently(const island::Worker& worker, FileArchive& archive) {
     LiveLine::clear();
     archive.event({unix_seconds(), 0, "stop", "a signal asked to stop at once"});
     archive.set_state(RunState::terminated);
     archive.write(worker.population());
-    spdlog::info("{}", closing_line(run, worker, worker.exit_reason()));
+    spdlog::info("{}", closing_line(worker, worker.exit_reason()));
 }
 
 int close_orderly(const Run& run, const island::Worker& worker, FileJournal& journal, FileArchive* archive) {

@@ -214,7 +214,7 @@ int Run::lead() {
     progress.report_failures();
     if (reason == island::ExitReason::urgent) {
         if (archive) {
-            close_urgently(*this, worker, *archive);
+            close_urgently(worker, *archive);
         }
         evaluator->dismiss();
         if (is_world_rank_0() && options.is_trial) {

@@ -70,7 +70,7 @@ bool FileArchive::write(const search::Population& population) {
             }
         }
         is_current_ = true;
-        written_(population);
+        written_(population, facts_);
     } catch (const ApiError& error) {
         spdlog::warn("{}", error.what());
         is_current_ = false;

@@ -101,6 +101,21 @@ std::optional<ModelFile> read_model(const std::filesystem::path& path, std::vect
     }
 }
 
+NamedArrays read_results(const std::filesystem::path& path, std::uint64_t run) {
+    std::vector<std::string> problems;
+    try {
+        const auto file = hdf5::open_file_or_previous(path, problems, OnDamage::leave);
+        if (!file || hdf5::read_unsigned_attribute(file->get(), "run") != run) {
+            return {};
+        }
+        return hdf5::read_arrays(file->get(), [](const std::string& name) {
+            return name.starts_with("test/") || name.starts_with("validation/");
+        });
+    } catch (const Error&) {  // whoever opens the model says what is wrong with it
+        return {};
+    }
+}
+
 std::string why_foreign(const ModelFile& model, std::uint64_t run, const search::Individual& individual) {
     if (model.run != 0 && model.run != run) {
         return fmt::format("it is of another run, {:016x}, not of {:016x}", model.run, run);

@@ -284,7 +284,7 @@ Target command() {
         [](const Bytes& bytes) {
             const std::string text = text_of(bytes);
             const std::map<std::string, std::string> values{{"lr", "0.1"}, {"id", "0.1.2"}, {"seed", "5"}};
-            static_cast<void>(config::quoted_for_shell(text));
+            static_cast<void>(quoted_for_shell(text));
             for (const auto braces : {config::Template::Braces::literal, config::Template::Braces::doubled}) {
                 static_cast<void>(config::Template(text, {"lr", "id", "seed"}, braces).render(values));
             }

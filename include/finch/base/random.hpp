@@ -25,6 +25,7 @@ enum class Purpose : std::uint32_t {
     start = 15,
     program = 16,
     systems = 17,
+    resampling = 18,
 };
 
 /// A stream of random numbers that depends only on (seed, purpose, id, index). Two streams with equal seed, purpose, id

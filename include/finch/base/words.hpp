@@ -30,4 +30,9 @@ namespace finch {
 /// Returns printable(text) in one line: newlines and tabs also become '?'.
 [[nodiscard]] std::string printable_line(std::string_view text);
 
+/// `text` as one quoted word of a POSIX shell.
+[[nodiscard]] std::string quoted_for_shell(const std::string& text);
+/// The same, without quotes if every character is harmless: in commands for people.
+[[nodiscard]] std::string shell_argument(const std::string& text);
+
 }  // namespace finch

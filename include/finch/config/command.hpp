@@ -91,7 +91,4 @@ private:
 /// none.
 [[nodiscard]] std::string shell_word(const std::string& command);
 
-/// Returns `text` quoted as one word of a POSIX shell.
-[[nodiscard]] std::string quoted_for_shell(const std::string& text);
-
 }  // namespace finch::config

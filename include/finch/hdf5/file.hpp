@@ -92,8 +92,8 @@ struct Contiguous {
 /// compressed, or of another type. The message gives the reason.
 [[nodiscard]] Contiguous read_place(hid_t at, const std::string& name);
 /// Reads every dataset of numbers under `at` and its groups, in the order of their names. The name of a dataset in a
-/// group contains '/'.
-[[nodiscard]] NamedArrays read_arrays(hid_t at);
+/// group contains '/'. If `wanted` is given, reads only the datasets whose names `wanted` accepts.
+[[nodiscard]] NamedArrays read_arrays(hid_t at, const std::function<bool(const std::string&)>& wanted = {});
 void write_text(hid_t at, const std::string& name, const std::string& text);
 [[nodiscard]] std::string read_text(hid_t at, const std::string& name);
 

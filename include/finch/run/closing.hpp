@@ -13,7 +13,7 @@ namespace finch::run {
 
 /// World rank 0 only. Writes the archive at an urgent stop, with only seconds left and other ranks possibly dead. Must
 /// be called before any operation that waits for other ranks.
-void close_urgently(const Run& run, const island::Worker& worker, FileArchive& archive);
+void close_urgently(const island::Worker& worker, FileArchive& archive);
 
 /// Collective over the leaders. After an orderly end: writes everything to one synced archive, then empties the
 /// journals. `archive`: null except on world rank 0. Returns the exit code of the run on world rank 0.

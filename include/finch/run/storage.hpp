@@ -33,8 +33,8 @@ private:
 /// The archive population.h5, written by world rank 0. This class also writes the heartbeat of the run's lock.
 class FileArchive : public island::Archive {
 public:
-    using Written = std::function<void(const search::Population&)>;
-    /// Calls `written` after each write of the archive, with the archived population.
+    using Written = std::function<void(const search::Population&, const store::ArchiveFacts&)>;
+    /// Calls `written` after each write of the archive, with the archived population and facts.
     FileArchive(const store::RunDirectory& directory, const search::Space& space, store::ArchiveFacts facts,
                 store::RunLock& lock, Written written);
 

@@ -28,6 +28,10 @@ void write_model(const std::filesystem::path& path, const ModelFile& model);
 [[nodiscard]] std::optional<ModelFile> read_model(const std::filesystem::path& path, std::vector<std::string>& problems,
                                                   OnDamage on_damage);
 
+/// Reads the results in a model file of the run: its arrays below "test/" and "validation/". Returns an empty list if
+/// there is no such file.
+[[nodiscard]] NamedArrays read_results(const std::filesystem::path& path, std::uint64_t run);
+
 /// Returns the reason why `model`, read from a file with the name of `individual`, does not belong to this individual;
 /// empty if it does. Ids of individuals start again in every run, so files of another run can have the same names.
 [[nodiscard]] std::string why_foreign(const ModelFile& model, std::uint64_t run, const search::Individual& individual);

@@ -43,6 +43,7 @@ public:
     /// Returns the individual's id in a path that weights() returned; nothing for any other path.
     [[nodiscard]] static std::optional<search::Id> id_of_weights(const std::filesystem::path& path);
     [[nodiscard]] std::filesystem::path best_model() const { return root_ / "models" / "best.h5"; }
+    [[nodiscard]] std::filesystem::path summary() const { return root_ / "summary.txt"; }
     [[nodiscard]] std::filesystem::path profile() const { return root_ / "profile.json"; }
     [[nodiscard]] std::filesystem::path lock() const { return root_ / "lock"; }
 
