@@ -77,8 +77,21 @@ def summary(run):
     return rows
 
 
+def add_sentences(page, run):
+    """The summary that Finch keeps in summary.txt: the same sentences as at the end of `finch evolve` and in `finch show`."""
+    page.section("Summary")
+    if not run.summary:
+        page.text(f"summary.txt is missing; `finch show {run.path}` prints the summary.")
+        return
+    sentences, _, commands = run.summary.partition("\nnext\n")
+    page.items(" ".join(item.split()) for item in sentences.split("\n  - ")[1:])
+    if commands:
+        page.heading("Next steps")
+        page.code("\n".join(f"# {purpose}\n{command}" for purpose, _, command in (line.strip().partition(": ") for line in commands.splitlines())))
+
+
 def add_summaries(page, runs):
-    page.section("What was found")
+    page.section("Facts")
     summaries = [summary(run) for run in runs]
     names = list(dict.fromkeys(name for rows in summaries for name in rows))
     page.table(["", *[run.name for run in runs]], [[name, *[rows.get(name, "") for rows in summaries]] for name in names])
@@ -176,6 +189,7 @@ def build(runs):
     if run.complete.empty:
         page.text(f"{run.name} has no result.")
         add_outcomes(page, run)
+    add_sentences(page, run)
     add_summaries(page, runs)
     if len(runs) > 1:
         add_differences(page, runs)

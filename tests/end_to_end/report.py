@@ -87,6 +87,10 @@ def trained_runs(folder):
         check(moved.sum() == len(archive["homes"]), f"{moved.sum()} moves, expected {len(archive['homes'])}")
     curve = next(trace for trace in figures["Learning curves"]["data"] if trace["name"] == "best")
     check(min(one for one in curve["y"] if one is not None) == min(row["loss"] for row in done), "the best learning curve is another's")
+    text = html.unescape((folder.path / "front.html").read_text())
+    sentences = (run / "summary.txt").read_text().partition("\nnext\n")[0].split("\n  - ")[1:]
+    missing = [sentence for sentence in sentences if f"<li>{' '.join(sentence.split())}</li>" not in text]
+    check(len(sentences) >= 4 and not missing, f"the report lacks sentences of summary.txt: {missing or sentences}")
     passed("a run with two objectives: every figure is drawn, and shows what the archive holds")
 
     made(folder, folder.path / "runs" / "other", run, "-o", "both.html")

@@ -96,7 +96,11 @@ with Folder() as folder:
     check("island 0:" not in shown, f"under pollination there is one list of the best\n{shown}")
     tables = shown[shown.index("best of all:"):shown.index("\nworkers of")].strip()
     check(tables in output, f"finch show and the closing table differ:\n{tables}\n{output[-2000:]}")
-    check("next: finch show" in output and "h5dump" not in output, f"the closing line names no next step\n{output[-2000:]}")
+    summary = (folder.path / "runs/sphere/summary.txt").read_text()
+    check(summary.startswith("summary\n  - The best value is "), f"summary.txt: {summary}")
+    check("\nnext\n" in summary and "  look at it: tools/report.py runs/sphere\n" in summary, f"no next steps: {summary}")
+    check(output.endswith("\n" + summary), f"evolve does not end with the summary:\n{summary}\n{output[-2000:]}")
+    check(shown.endswith("\n" + summary), f"finch show does not end with the summary:\n{summary}\n{shown[-2000:]}")
     rows = list(csv.DictReader(io.StringIO(folder.run(0, "show", "runs/sphere", "--csv"))))
     listed = re.findall(r"^ +(\d+\.\d+\.\d+)", tables, re.M)
     best = sorted((float(row["loss"]), row["id"]) for row in rows)[:3]

@@ -38,6 +38,9 @@ class Page:
     def text(self, sentence):
         self.parts.append(f"<p>{html.escape(sentence)}</p>")
 
+    def items(self, sentences):
+        self.parts.append("<ul>" + "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences) + "</ul>")
+
     def figure(self, made):
         """Adds a figure, or the sentence that replaces it."""
         if isinstance(made, str):

@@ -97,6 +97,12 @@ class Run:
         return [gene for gene in self.genes if is_active(gene)]
 
     @property
+    def summary(self):
+        """The sentences that Finch wrote with the archive; empty if the file is missing."""
+        file = self.path / "summary.txt"
+        return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+    @property
     def settings(self):
         return yaml.safe_load(self.config)
 
