@@ -1,6 +1,7 @@
 #include "finch/report/summary.hpp"
 
 #include "finch/base/format.hpp"
+#include "finch/base/loss_order.hpp"
 #include "finch/base/words.hpp"
 #include "finch/report/status.hpp"
 #include "finch/search/outcomes.hpp"
@@ -28,7 +29,7 @@ constexpr std::int32_t shortest_curve = 3;
 constexpr std::size_t shown_genes = 3;
 constexpr std::size_t columns = 100;
 
-/// What all sentences need, computed once.
+/// The data that several sentences need, computed once.
 struct Run {
     explicit Run(const SummaryInput& of);
 
@@ -50,12 +51,15 @@ struct Run {
     [[nodiscard]] std::string_view noun() const { return input.trains ? "network" : "individual"; }
 };
 
+/// Returns the loss of a complete training, and infinity of all others.
+double loss_of(const search::Individual& individual) {
+    return individual.is_complete() ? individual.loss : std::numeric_limits<double>::infinity();
+}
+
 double least_loss(std::span<const search::Individual* const> some) {
-    double least = std::numeric_limits<double>::infinity();
-    for (const search::Individual* individual : some) {
-        least = individual->is_complete() ? std::min(least, individual->loss) : least;
-    }
-    return least;
+    std::vector<double> losses;
+    std::transform(some.begin(), some.end(), std::back_inserter(losses), [](const auto* one) { return loss_of(*one); });
+    return smallest_loss(losses);
 }
 
 /// The evaluations before the last third of them.
@@ -92,7 +96,7 @@ Run::Run(const SummaryInput& of) : input(of) {
     validation = sample_losses(input.results, "validation", input.competition.measure.is_rate);
     test = sample_losses(input.results, "test", input.competition.measure.is_rate);
     effects = gene_effects(input.space, complete);
-    is_improving = least_loss(first_two_thirds(finished)) > least_loss(finished);
+    is_improving = is_better_loss(least_loss(finished), least_loss(first_two_thirds(finished)));
     may_train_longer = report::may_train_longer(*this);
 }
 
@@ -175,7 +179,7 @@ std::string equals_sentence(const Run& run) {
     const search::Individual* smallest = run.best;
     std::int64_t equals = 0;
     for (const search::Individual* one : run.complete) {
-        if (one != run.best && one->loss <= interval->high) {
+        if (one != run.best && !is_better_loss(interval->high, one->loss)) {
             ++equals;
             smallest = one->parameters > 0 && one->parameters < smallest->parameters ? one : smallest;
         }
@@ -234,22 +238,16 @@ std::string front_sentence(const Run& run) {
                        to_text(front.back()->id), costs_text(run, *front.back()));
 }
 
-/// The loss of a complete training; infinity of all others.
-double loss_or_infinity(const search::Individual& individual) {
-    return individual.is_complete() ? individual.loss : std::numeric_limits<double>::infinity();
-}
-
-std::string median_text(const Run& run, std::vector<double> losses) {
-    const auto middle = losses.begin() + std::ssize(losses) / 2;
-    std::nth_element(losses.begin(), middle, losses.end());
-    return std::isfinite(*middle) ? run.value(*middle) : "none";
+std::string median_text(const Run& run, const std::vector<double>& losses) {
+    const double median = loss_at_place(losses, losses.size() / 2);
+    return std::isfinite(median) ? run.value(median) : "none";
 }
 
 std::string random_search_sentence(const Run& run) {
     std::vector<double> random;
     std::vector<double> bred;
     for (const search::Individual* one : run.finished) {
-        (one->bred_by == search::Operator::random ? random : bred).push_back(loss_or_infinity(*one));
+        (one->bred_by == search::Operator::random ? random : bred).push_back(loss_of(*one));
     }
     if (run.best == nullptr || bred.empty()) {
         return "";
@@ -258,14 +256,14 @@ std::string random_search_sentence(const Run& run) {
         return fmt::format("Too few results to compare with random search: {} random, {} bred.", random.size(),
                            bred.size());
     }
-    const double best_random = *std::min_element(random.begin(), random.end());
-    const auto beating = std::count_if(bred.begin(), bred.end(), [&](double loss) { return loss < best_random; });
+    const double best_random = smallest_loss(random);
+    const auto beating =
+        std::count_if(bred.begin(), bred.end(), [&](double loss) { return is_better_loss(loss, best_random); });
     const bool is_better = exceedance_probability(beating, std::ssize(bred), std::ssize(random)) < chance;
     const bool is_better_on_average = rank_sum_score(bred, random) > normal_quantile;
     return fmt::format(
         "{} of {} bred {}s beat the best of {} random ones (by chance: {:.2g}), and their median {} is {} instead of "
-        "{}: "
-        "{}.",
+        "{}: {}.",
         beating, bred.size(), run.noun(), random.size(),
         static_cast<double>(bred.size()) / static_cast<double>(random.size() + 1), run.measure(),
         median_text(run, bred), median_text(run, random),

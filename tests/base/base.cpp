@@ -139,6 +139,17 @@ TEST_CASE("nearest_word finds the most similar word, and nothing if no word is s
     CHECK_FALSE(nearest_word("zebra_crossing", known).has_value());
 }
 
+TEST_CASE("quoted_for_shell escapes quotes, $ and backslashes") {
+    CHECK(quoted_for_shell("a'b $(c) \\") == "'a'\\''b $(c) \\'");
+}
+
+TEST_CASE("shell_argument quotes only what a shell would change") {
+    CHECK(shell_argument("runs/a-2/config.yaml") == "runs/a-2/config.yaml");
+    CHECK(shell_argument("a=[1, 2]") == "'a=[1, 2]'");
+    CHECK(shell_argument("~/runs") == "'~/runs'");
+    CHECK(shell_argument("") == "''");
+}
+
 TEST_CASE("counted uses the singular for one, and counted_of for a total of one") {
     CHECK(counted(0, "rank") == "0 ranks");
     CHECK(counted(1, "rank") == "1 rank");

@@ -71,10 +71,6 @@ TEST_CASE("shell_word finds shell operators (&&, 2>&1, >) outside of quotes") {
     CHECK(shell_word("./run a&&b").empty());
 }
 
-TEST_CASE("quoted_for_shell escapes quotes, $ and backslashes") {
-    CHECK(quoted_for_shell("a'b $(c) \\") == "'a'\\''b $(c) \\'");
-}
-
 TEST_CASE("a command objective parses without data, model and training sections and refuses them") {
     const std::string space = "space: {lr: {real: [0, 1]}}, ";
     const auto parsed = [&](const std::string& objective, const std::string& more = "") {

@@ -17,7 +17,7 @@ TEST_CASE("curves_kept lists the curves in memory that both the archive and its 
     const search::Space space;
     store::ArchiveFacts facts;
     facts.run = 5;
-    FileArchive archive(directory, space, facts, lock, [](const search::Population&) {});
+    FileArchive archive(directory, space, facts, lock, [](const search::Population&, const store::ArchiveFacts&) {});
     search::Individual one;
     one.id = search::Id::make(0, 0, 1);
     one.outcome = search::Outcome::evaluated;
@@ -49,7 +49,7 @@ TEST_CASE("if the lock cannot be renewed, no archive is written, reports are kep
     options.beat_seconds = 0;
     store::RunLock lock(directory, "", options);
     const search::Space space;
-    FileArchive archive(directory, space, {}, lock, [](const search::Population&) {});
+    FileArchive archive(directory, space, {}, lock, [](const search::Population&, const store::ArchiveFacts&) {});
     const search::Population population(search::ExchangeKind::none, 1);
     search::WorkerReport report;
     report.worker = 1;
@@ -73,7 +73,7 @@ TEST_CASE("the lock is renewed just before a new archive gets its final name") {
     directory.create();
     store::RunLock lock(directory, "");
     const search::Space space;
-    FileArchive archive(directory, space, {}, lock, [](const search::Population&) {});
+    FileArchive archive(directory, space, {}, lock, [](const search::Population&, const store::ArchiveFacts&) {});
     search::Population population(search::ExchangeKind::none, 1);
     for (std::uint32_t number = 1; number <= 20000; ++number) {
         search::Individual one;
