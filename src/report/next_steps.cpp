@@ -12,6 +12,8 @@
 namespace finch::report {
 namespace {
 
+constexpr std::int64_t fewest_proposed = 50;  ///< evaluations
+
 /// How this run was started, for another start: in a job, with mpirun, or alone.
 std::string launcher(const store::ArchiveFacts& facts) {
     if (!facts.starts.empty() && !facts.starts.back().job.empty()) {
@@ -134,7 +136,8 @@ std::vector<std::string> next_steps(const SummaryInput& input, const Advice& adv
     if (input.facts.state != RunState::complete) {
         add("resume it: " + command(input, input.run, {}));
     } else if (advice.has_result && advice.wants_evaluations && input.facts.budget_evaluations > 0) {
-        const std::string more = fmt::format("search.budget.evaluations={}", 2 * input.facts.budget_evaluations);
+        const std::string more =
+            fmt::format("search.budget.evaluations={}", std::max(fewest_proposed, 2 * input.facts.budget_evaluations));
         add(input.accepts({more}) ? "continue it: " + command(input, input.run, {more}) : "");
     }
     if (advice.has_result) {

@@ -40,7 +40,9 @@ struct Run {
     std::optional<SampleLosses> validation;  ///< of the published network
     std::optional<SampleLosses> test;
     std::vector<GeneEffect> effects;
-    bool is_improving = false;  ///< the last third of the evaluations found something better
+    Individuals front;              ///< of several objectives
+    std::int64_t new_in_front = 0;  ///< individuals of the front that the last third of the evaluations found
+    bool is_improving = false;      ///< the last third of the evaluations found something better
     bool may_train_longer = false;
 
     [[nodiscard]] std::string value(double loss) const {
@@ -96,7 +98,14 @@ Run::Run(const SummaryInput& of) : input(of) {
     validation = sample_losses(input.results, "validation", input.competition.measure.is_rate);
     test = sample_losses(input.results, "test", input.competition.measure.is_rate);
     effects = gene_effects(input.space, complete);
-    is_improving = is_better_loss(least_loss(finished), least_loss(first_two_thirds(finished)));
+    const auto is_new = [this](const search::Individual* one) {
+        return std::find(finished.end() - std::ssize(finished) / 3, finished.end(), one) != finished.end();
+    };
+    if (!input.competition.costs.empty()) {
+        front = search::pareto_front(ranked(input.population), input.competition.costs);
+        new_in_front = std::count_if(front.begin(), front.end(), is_new);
+    }
+    is_improving = new_in_front > 0 || is_better_loss(least_loss(finished), least_loss(first_two_thirds(finished)));
     may_train_longer = report::may_train_longer(*this);
 }
 
@@ -145,6 +154,10 @@ std::string convergence_sentence(const Run& run) {
         return fmt::format("Too few results to tell whether the search has converged: {}.", run.complete.size());
     }
     const std::string last = fmt::format("The last {} evaluations", count / 3);
+    if (!run.front.empty() && run.is_improving) {
+        return fmt::format("{} found {} of the {} {}s of the front: more evaluations may improve it further.", last,
+                           run.new_in_front, run.front.size(), run.noun());
+    }
     if (!run.is_improving) {
         return last + (count >= enough_for_convergence
                            ? " found nothing better: the search has converged, or needs another space."
@@ -225,10 +238,10 @@ std::string costs_text(const Run& run, const search::Individual& individual) {
 }
 
 std::string front_sentence(const Run& run) {
-    if (run.input.competition.costs.empty() || run.complete.empty()) {
+    const Individuals& front = run.front;
+    if (front.empty()) {
         return "";
     }
-    const Individuals front = search::pareto_front(ranked(run.input.population), run.input.competition.costs);
     if (front.size() == 1) {
         return fmt::format("The front has one {}: {} ({}) is best in every objective.", run.noun(),
                            to_text(front[0]->id), costs_text(run, *front[0]));
