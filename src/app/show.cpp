@@ -1,8 +1,8 @@
 #include "finch/app/verbs.hpp"
-#include "finch/base/words.hpp"
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/run_state.hpp"
+#include "finch/base/words.hpp"
 #include "finch/evaluate/command_line.hpp"
 #include "finch/report/individual.hpp"
 #include "finch/report/json.hpp"
@@ -121,9 +121,8 @@ std::string command_text(const config::Config& config, const std::filesystem::pa
     given.pop_back();  // the newline
     return fmt::format("evaluate it again{}:\n  mkdir -p {}/{} && cd {} && printf '%s\\n' {} | env {}\n",
                        files.empty() ? "" : ", once the files of search.objective.files are there",
-                       quoted_for_shell(folder.string()), config::checkpoints_folder,
-                       quoted_for_shell(folder.string()), quoted_for_shell(given),
-                       fmt::join(words, " "));
+                       quoted_for_shell(folder.string()), config::checkpoints_folder, quoted_for_shell(folder.string()),
+                       quoted_for_shell(given), fmt::join(words, " "));
 }
 
 std::string show_text(const ShowOptions& options) {

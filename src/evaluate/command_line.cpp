@@ -1,10 +1,10 @@
 #include "finch/evaluate/command_line.hpp"
 
-#include "finch/base/words.hpp"
 #include "finch/base/bytes.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 #include "finch/process/program_file.hpp"
 
 #include <algorithm>
