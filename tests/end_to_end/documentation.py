@@ -1,5 +1,5 @@
-"""Checks the documents against the program: their configurations pass `finch plan`, finch prints the messages that the
-FAQ explains, and all linked files exist."""
+"""Checks the documents against the program: their configurations pass `finch plan`, and finch prints the messages that
+the FAQ explains. tests/structure/pages.py checks their links and sentences."""
 import re
 
 from harness import SOURCE, TINY, Folder, check, passed
@@ -54,19 +54,7 @@ def configurations(folder):
     passed("the examples of docs/coming_from.md are configurations")
 
 
-def links():
-    for page in [SOURCE / "README.md", *sorted((SOURCE / "docs").glob("*.md"))]:
-        for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)", page.read_text()):
-            file = (page.parent / target) if target else page
-            check(file.exists(), f"{page.name} points to {target}, which is not there")
-            if anchor:
-                titles = [re.sub(r"[^\w\- ]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in file.read_text().splitlines() if line.startswith("#")]
-                check(anchor in titles, f"{page.name} points to {target}#{anchor}; there are {titles}")
-    passed("every link within the documents leads somewhere")
-
-
 def main():
-    links()
     with Folder() as folder:
         configurations(folder)
         messages(folder)
