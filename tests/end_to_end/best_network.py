@@ -1,6 +1,5 @@
 """Checks `finch test` of a run's best network. It prints the recorded figures on 1, 2 and 3 ranks, and writes a table
-of predictions. It also tests other data. If the input does not fit, Finch refuses it with one sentence. If torch is
-installed, the README's PyTorch code must give the same predictions on the same images."""
+of predictions. It also tests other data. If the input does not fit, Finch refuses it with one sentence."""
 import csv
 import gzip
 import re
@@ -64,33 +63,6 @@ def check_mistakes(results, images, name):
     check((mistakes["images"][()] == images[index[surest]]).all(), f"{name}: the images of mistakes are others")
 
 
-def python_of_the_readme():
-    page = (SOURCE / "README.md").read_text().split("## Use the network it found\n")[1].split("\n## ")[0]
-    code = re.search(r"```python\n(.*?)```", page, re.S).group(1)
-    check(len(code.splitlines()) <= 10, f"the README promises ten lines:\n{code}")
-    return code
-
-
-def check_in_pytorch(folder, sets):
-    try:
-        import torch
-    except ImportError:
-        print("skipped: the README's lines in PyTorch; torch is not installed (Debian: python3-torch)", flush=True)
-        return
-    with h5py.File(folder.path / "runs/mnist/models/best.h5") as best:
-        for name, images in sets.items():
-            results = best[name]
-            variables = {"images": images[results["index"][()]]}
-            exec(python_of_the_readme().replace('"runs/', f'"{folder.path}/runs/'), variables)
-            scores = variables["scores"].detach().numpy()
-            apart = np.abs(scores - results["scores"][()]).max()
-            check(apart < 1e-4, f"{name}: PyTorch's scores are up to {apart} from the recorded ones")
-            largest = np.sort(results["scores"][()], 1)
-            clear = largest[:, -1] - largest[:, -2] > 1e-3
-            check((scores.argmax(1) == results["predictions"][()])[clear].all() and clear.any(), f"{name}: PyTorch predicts others")
-            passed(f"the README's lines in PyTorch: scores of {len(scores)} {name} images within {apart:.1e}, the same predictions")
-
-
 def figures_of(text):
     return re.search(r"loss .*", text).group(0), text[text.index("confusion"):]
 
@@ -113,8 +85,6 @@ with Folder() as folder:
         confusion = best["test/confusion"][()]
     check(f"test accuracy {100 * accuracy:.2f} %" in said and f"macro F1 {f1:.4f}" in said, f"the closing line lacks the figures\n{said}")
     passed("best.h5 has the tables of the test and the validation set; accuracy, top 5, F1 and confusions are those of a naive count, and the surest mistakes")
-
-    check_in_pytorch(folder, {"test": test, "validation": training})
 
     alone = folder.run(0, "test", "runs/mnist", "--csv", "predictions.csv")
     check(f"accuracy {100 * accuracy:.2f} %" in alone and f"macro F1 {f1:.4f}" in alone and "100 images" in alone, alone)
