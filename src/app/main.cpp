@@ -137,8 +137,9 @@ void add_measuring_verbs(CLI::App& app, CommandLine& line) {
         return replay(session, line.options.config, line.id);
     });
 
-    CLI::App* testing = app.add_subcommand(
-        "test", "measure the best network of a run on its test set or on another one: loss, accuracy, F1, confusions");
+    CLI::App* testing = app.add_subcommand("test",
+                                           "measure the best network of a run on its test set or on another one: loss, "
+                                           "accuracy, F1, calibration, recall and confusions of each class");
     testing->add_option("run", line.test.run, "the run directory")->required()->type_name("RUN");
     testing
         ->add_option("--data", line.test.data,

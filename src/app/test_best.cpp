@@ -189,7 +189,9 @@ int test_best(comm::Session& session, const TestOptions& options) {
                                       : "other data, " + data::places_text(recipe.data);
         fmt::print("best individual {} on {}\n{}\n{}", to_text(tested.individual.id), which,
                    run::results_text("test", results),
-                   results.classification ? report::confusion_text(*results.classification) : "");
+                   results.classification ? report::calibration_text(*results.classification) +
+                                                report::confusion_text(*results.classification)
+                                          : "");
     }
     return exit_done;
 }
