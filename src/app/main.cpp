@@ -137,8 +137,9 @@ void add_measuring_verbs(CLI::App& app, CommandLine& line) {
         return replay(session, line.options.config, line.id);
     });
 
-    CLI::App* testing = app.add_subcommand(
-        "test", "measure the best network of a run on its test set or on another one: loss, accuracy, F1, confusions");
+    CLI::App* testing = app.add_subcommand("test",
+                                           "measure the best network of a run on its test set or on another one: loss, "
+                                           "accuracy, F1, calibration, recall and confusions of each class");
     testing->add_option("run", line.test.run, "the run directory")->required()->type_name("RUN");
     testing
         ->add_option("--data", line.test.data,
@@ -278,16 +279,23 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
     json->excludes(follow);
     by_itself(showing, [&line] { return show(line.show); });
 
-    CLI::App* exporting = app.add_subcommand("export", "export every individual of a run for other programs");
+    CLI::App* exporting =
+        app.add_subcommand("export", "export every individual of a run, or its best network, for other programs");
     exporting->add_option("run", line.exported.run, "the run directory")->required()->type_name("RUN");
     exporting
-        ->add_option("--format", line.exported.format,
-                     "csv: a table; json: the individuals with learning curves and metrics; use tools/export.py for "
-                     "Optuna, Perfetto and networkx")
+        ->add_option(
+            "--format", line.exported.format,
+            "csv: a table; json: the individuals with learning curves and metrics; pytorch: a folder with the best "
+            "network as model.py and its weights; onnx: also as model.onnx, which needs a python3 with PyTorch "
+            "(environment variable FINCH_PYTHON); use tools/export.py for Optuna, Perfetto and networkx")
         ->required()
         ->type_name(fmt::format("{{{}}}", fmt::join(all_words<ExportFormat>(), ",")));
-    exporting->add_option("-o,--output", line.exported.output, "file to write (default: standard output)")
-        ->type_name("FILE");
+    exporting
+        ->add_option(
+            "-o,--output", line.exported.output,
+            "file to write (default: standard output); for pytorch and onnx a new folder (default: NAME-pytorch, "
+            "NAME as in runs/NAME)")
+        ->type_name("PATH");
     by_itself(exporting, [&line] { return export_run(line.exported); });
 
     CLI::App* keys =

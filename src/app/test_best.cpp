@@ -11,9 +11,10 @@
 #include "finch/run/on_every_rank.hpp"
 #include "finch/run/results.hpp"
 #include "finch/run/startup.hpp"
-#include "finch/search/outcomes.hpp"
 #include "finch/store/model_file.hpp"
 #include "finch/store/resume.hpp"
+
+#include "best_network.hpp"
 
 #include <algorithm>
 #include <set>
@@ -50,31 +51,6 @@ bool tests_own_data(const TestOptions& options) {
                                          [](const std::string& setting) { return is_of(setting, "data"); });
 }
 
-/// Reads models/best.h5. Throws ConfigError if the file does not exist, cannot be read, or belongs to another run.
-store::ModelFile read_best(const store::RunDirectory& directory, const store::Recovered& recovered) {
-    const std::string path = directory.best_model().string();
-    std::vector<std::string> problems;
-    search::Population population(search::ExchangeKind::none, 1);
-    recovered.merge_into(population);
-    auto file = store::read_model(path, problems, OnDamage::leave);
-    if (!file) {
-        throw ConfigError(problems.empty() ? fmt::format("{} is not there: the run has no trained network yet ({})",
-                                                         path, search::Outcomes(population).text())
-                                           : fmt::format("{} cannot be read: {}", path, fmt::join(problems, "; ")));
-    }
-    for (const std::string& problem : problems) {
-        spdlog::warn("{}", problem);
-    }
-    const search::Individual* individual = population.find(file->individual.id);
-    const std::string why = individual == nullptr
-                                ? fmt::format("it is of {}, which the run does not know", to_text(file->individual.id))
-                                : store::why_foreign(*file, recovered.facts.run, *individual);
-    if (!why.empty()) {
-        throw ConfigError(fmt::format("{} is not the best network of this run: {}", path, why));
-    }
-    return std::move(*file);
-}
-
 /// World rank 0 only. Packs the network and its configuration into a message.
 std::string pack(const TestOptions& options) {
     check_settings(options);
@@ -94,7 +70,7 @@ std::string pack(const TestOptions& options) {
     }
     settings.insert(settings.end(), options.settings.begin(), options.settings.end());
     const config::Config config = config::parse(recovered.facts.config, source, settings);
-    store::ModelFile best = read_best(directory, recovered);
+    store::ModelFile best = read_best_network(directory, recovered);
     std::erase_if(best.arrays, [](const NamedArray& array) {
         return array.name.find('/') != std::string::npos && !array.name.starts_with("data/");
     });
@@ -213,7 +189,9 @@ int test_best(comm::Session& session, const TestOptions& options) {
                                       : "other data, " + data::places_text(recipe.data);
         fmt::print("best individual {} on {}\n{}\n{}", to_text(tested.individual.id), which,
                    run::results_text("test", results),
-                   results.classification ? report::confusion_text(*results.classification) : "");
+                   results.classification ? report::calibration_text(*results.classification) +
+                                                report::confusion_text(*results.classification)
+                                          : "");
     }
     return exit_done;
 }

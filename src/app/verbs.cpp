@@ -8,6 +8,8 @@
 #include "finch/report/json.hpp"
 #include "finch/report/status.hpp"
 
+#include "export_network.hpp"
+
 #include <cstdio>
 #include <fstream>
 #include <utility>
@@ -43,6 +45,9 @@ ExportFormat parse_format(const std::string& text) {
 
 int export_run(const ExportOptions& options) {
     const ExportFormat format = parse_format(options.format);
+    if (format == ExportFormat::pytorch || format == ExportFormat::onnx) {
+        return export_network(options, format);
+    }
     const auto [recovered, config, competition] = read_run(options.run);
     const std::string text =
         format == ExportFormat::csv

@@ -2,9 +2,9 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
-#include "finch/data/normalisation.hpp"
 
 #include <cstdint>
+#include <iterator>
 #include <variant>
 #include <vector>
 
@@ -12,14 +12,28 @@ namespace finch::data {
 namespace {
 
 constexpr const char* pixels_name = "data/float_pixels";
+constexpr const char* shape_name = "data/shape";
+constexpr const char* outputs_name = "data/outputs";
 constexpr const char* mean_name = "data/mean";
 constexpr const char* deviation_name = "data/deviation";
+
+/// Returns the values of the array `name`. Throws FileError if there is none with this type and `count` values.
+template <class Value>
+const std::vector<Value>& values_of(const NamedArrays& arrays, const char* name, std::int64_t count) {
+    const auto* const values = std::get_if<std::vector<Value>>(&find_array(arrays, name).values);
+    if (values == nullptr || std::ssize(*values) != count) {
+        throw FileError(fmt::format("the array {} does not have {} values of its type", name, count));
+    }
+    return *values;
+}
 
 }  // namespace
 
 void record_pixels(NamedArrays& arrays, const Dataset& set, const Options& options) {
     std::erase_if(arrays, [](const NamedArray& array) { return array.name.starts_with("data/"); });
     arrays.push_back({pixels_name, {}, std::vector<std::int64_t>{set.float_pixels ? 1 : 0}});
+    arrays.push_back({shape_name, {3}, std::vector<std::int64_t>{set.height, set.width, set.channels}});
+    arrays.push_back({outputs_name, {}, std::vector<std::int64_t>{set.outputs()}});
     const Normalisation normalisation = normalisation_of(options, set);
     arrays.push_back({mean_name, {set.channels}, normalisation.mean});
     arrays.push_back({deviation_name, {set.channels}, normalisation.deviation});
@@ -43,6 +57,17 @@ void take_recorded_pixels(const NamedArrays& arrays, Dataset& set) {
                                           kind(set.float_pixels), kind(!set.float_pixels), kind(!set.float_pixels)));
         }
     }
+}
+
+RecordedImages recorded_images(const NamedArrays& arrays) {
+    const auto& shape = values_of<std::int64_t>(arrays, shape_name, 3);
+    return {.height = shape[0],
+            .width = shape[1],
+            .channels = shape[2],
+            .outputs = values_of<std::int64_t>(arrays, outputs_name, 1).front(),
+            .float_pixels = values_of<std::int64_t>(arrays, pixels_name, 1).front() != 0,
+            .normalisation = {values_of<double>(arrays, mean_name, shape[2]),
+                              values_of<double>(arrays, deviation_name, shape[2])}};
 }
 
 }  // namespace finch::data

@@ -5,7 +5,11 @@
 #include "grid.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
+#include <limits>
+#include <numeric>
 
 namespace finch::report {
 namespace {
@@ -48,10 +52,44 @@ double macro_f1(const Classification& found) {
     return sum / static_cast<double>(classes);
 }
 
+/// Returns the expected calibration error. Bin m of M holds the scores in ((m − 1)/M, m/M].
+std::optional<double> calibration_error(const Guesses& guesses) {
+    struct Bin {
+        double samples = 0;
+        double hits = 0;
+        double scores = 0;
+    };
+    if (guesses.scores.empty()) {
+        return std::nullopt;
+    }
+    std::array<Bin, calibration_bins> bins{};
+    for (std::size_t i = 0; i < guesses.guesses.size(); ++i) {
+        const std::size_t row = i * static_cast<std::size_t>(guesses.classes);
+        const double score = guesses.scores[row + static_cast<std::size_t>(guesses.guesses[i])];
+        const double place = std::ceil(score * double{calibration_bins}) - 1;
+        Bin& bin = bins[place > 0 ? std::min(static_cast<std::size_t>(place), bins.size() - 1) : 0];
+        bin.samples += 1;
+        bin.hits += guesses.guesses[i] == guesses.truths[i] ? 1 : 0;
+        bin.scores += score;
+    }
+    double sum = 0;
+    for (const Bin& bin : bins) {
+        sum += std::abs(bin.hits - bin.scores);  // samples · |accuracy − mean score|
+    }
+    return sum / static_cast<double>(guesses.guesses.size());
+}
+
 /// Returns a class as text: "3 dog", or "3" if the class has no name.
 std::string numbered_name(const Classification& found, std::int64_t one) {
     const std::string name = name_of(found, one);
     return fmt::format("{}{}{}", one, name.empty() ? "" : " ", name);
+}
+
+/// Returns the number of images of a class and its recall: "1000" and "0.9810".
+std::vector<std::string> recall_cells(const Classification& found, std::int64_t one) {
+    const auto place = static_cast<std::size_t>(one);
+    const std::int64_t samples = found.class_samples[place];
+    return {std::to_string(samples), samples == 0 ? "-" : fmt::format("{:.4f}", found.recall[place])};
 }
 
 std::string matrix_text(const Classification& found) {
@@ -59,15 +97,34 @@ std::string matrix_text(const Classification& found) {
     for (std::int64_t guess = 0; guess < found.classes; ++guess) {
         head.push_back(std::to_string(guess));
     }
+    head.insert(head.end(), {"images", "recall"});
     Grid grid(head);
     for (std::int64_t truth = 0; truth < found.classes; ++truth) {
         std::vector<std::string> line{numbered_name(found, truth)};
         for (std::int64_t guess = 0; guess < found.classes; ++guess) {
             line.push_back(std::to_string(at(found, truth, guess)));
         }
+        const std::vector<std::string> end = recall_cells(found, truth);
+        line.insert(line.end(), end.begin(), end.end());
         grid.add(std::move(line));
     }
     return "confusion matrix: a row for each true class, a column for each guess\n" + grid.text();
+}
+
+std::string lowest_recall_text(const Classification& found, std::int64_t most) {
+    std::vector<std::int64_t> order(found.recall.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::erase_if(order, [&](std::int64_t one) { return found.class_samples[static_cast<std::size_t>(one)] == 0; });
+    std::stable_sort(order.begin(), order.end(), [&](std::int64_t one, std::int64_t other) {
+        return found.recall[static_cast<std::size_t>(one)] < found.recall[static_cast<std::size_t>(other)];
+    });
+    Grid grid({"class", "images", "recall"});
+    for (const std::int64_t one : std::span(order).first(std::min(order.size(), static_cast<std::size_t>(most)))) {
+        std::vector<std::string> line = recall_cells(found, one);
+        line.insert(line.begin(), numbered_name(found, one));
+        grid.add(std::move(line));
+    }
+    return fmt::format("the lowest recall of {} classes\n{}", found.classes, grid.text());
 }
 
 struct Confusion {
@@ -107,7 +164,11 @@ Classification classify(const Guesses& guesses) {
     }
     std::int64_t hits = 0;
     for (std::int64_t one = 0; one < found.classes; ++one) {
-        hits += at(found, one, one);
+        const ClassCounts counts = counts_of(found, one);
+        hits += counts.hits;
+        found.class_samples.push_back(counts.samples);
+        found.recall.push_back(counts.samples == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                                   : share(counts.hits, counts.samples));
     }
     found.accuracy = share(hits, found.samples);
     if (found.classes > top) {
@@ -116,6 +177,7 @@ Classification classify(const Guesses& guesses) {
         found.top_5 = share(among, found.samples);
     }
     found.macro_f1 = macro_f1(found);
+    found.calibration_error = calibration_error(guesses);
     return found;
 }
 
@@ -129,8 +191,15 @@ std::string name_of(const Classification& found, std::int64_t one) {
     return place < found.names.size() ? found.names[place] : "";
 }
 
+std::string calibration_text(const Classification& found) {
+    return found.calibration_error
+               ? fmt::format("expected calibration error {:.4f} ({} bins of equal width, Guo et al. 2017)\n",
+                             *found.calibration_error, calibration_bins)
+               : "";
+}
+
 std::string confusion_text(const Classification& found, std::int64_t most) {
-    return found.classes <= most ? matrix_text(found) : commonest_text(found, most);
+    return found.classes <= most ? matrix_text(found) : lowest_recall_text(found, most) + commonest_text(found, most);
 }
 
 }  // namespace finch::report

@@ -143,6 +143,8 @@ std::vector<std::string> next_steps(const SummaryInput& input, const Advice& adv
     if (advice.has_result) {
         add(further_search(input, advice));
         add("look at it: tools/report.py " + shell_argument(input.run));
+        add(input.trains ? fmt::format("use its network: finch export {} --format pytorch", shell_argument(input.run))
+                         : "");
     }
     return steps;
 }

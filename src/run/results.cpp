@@ -95,6 +95,10 @@ void set_classes(NamedArrays& arrays, const std::string& set, const Results& res
         arrays.push_back(number(set + "/top_5", *found.top_5));
     }
     arrays.push_back(number(set + "/macro_f1", found.macro_f1));
+    arrays.push_back({set + "/recall", {found.classes}, found.recall});
+    if (found.calibration_error) {
+        arrays.push_back(number(set + "/calibration_error", *found.calibration_error));
+    }
     arrays.push_back({set + "/confusion", {found.classes, found.classes}, found.confusion});
     arrays.push_back(column(set + "/truth", results.labels));
     arrays.push_back(column(set + "/predictions", results.measured.predictions));
@@ -131,8 +135,8 @@ Results measure_results(backend::Device& device, const comm::Group& group, const
         results.targets.insert(results.targets.end(), first, first + set.target_size);
     }
     if (set.targets.empty()) {
-        results.classification = report::classify(
-            {set.classes, results.labels, results.measured.predictions, results.measured.places, set.class_names});
+        results.classification = report::classify({set.classes, results.labels, results.measured.predictions,
+                                                   results.measured.places, set.class_names, results.measured.scores});
     }
     return results;
 }

@@ -1,6 +1,5 @@
 """Checks `finch test` of a run's best network. It prints the recorded figures on 1, 2 and 3 ranks, and writes a table
-of predictions. It also tests other data. If the input does not fit, Finch refuses it with one sentence. If torch is
-installed, the README's PyTorch code must give the same predictions on the same images."""
+of predictions. It also tests other data. If the input does not fit, Finch refuses it with one sentence."""
 import csv
 import gzip
 import re
@@ -52,6 +51,20 @@ def check_table(results, labels, name):
     check(np.allclose(found, naive_figures(truth, guess, scores), atol=1e-12), f"{name}: {found}, but {naive_figures(truth, guess, scores)}")
 
 
+def check_classes(results, name):
+    """Compares recall and calibration error with their definitions, computed from the tables."""
+    truth, guess, scores = (results[column][()] for column in ("truth", "predictions", "scores"))
+    for label, recall in enumerate(results["recall"][()]):
+        mine = truth == label
+        check(np.isnan(recall) if not mine.any() else abs(recall - (guess[mine] == label).mean()) < 1e-12, f"{name}: the recall of {label} is {recall}")
+    largest = scores[np.arange(len(guess)), guess].astype(np.float64)
+    error = 0
+    for low in range(15):
+        inside = (largest > low / 15) & (largest <= (low + 1) / 15)
+        error += inside.mean() * abs((guess == truth)[inside].mean() - largest[inside].mean()) if inside.any() else 0
+    check(abs(results["calibration_error"][()] - error) < 1e-9, f"{name}: the calibration error is {results['calibration_error'][()]}, not {error}")
+
+
 def check_mistakes(results, images, name):
     """Compares the recorded mistakes with the full table of predictions and with the images in the data files."""
     index, truth, guess, scores = (results[column][()] for column in ("index", "truth", "predictions", "scores"))
@@ -62,33 +75,6 @@ def check_mistakes(results, images, name):
     check(mistakes["truth"][()].tolist() == truth[surest].tolist() and mistakes["guess"][()].tolist() == guess[surest].tolist(), f"{name}: mistakes")
     check((mistakes["score"][()] == scores[surest, guess[surest]]).all(), f"{name}: the scores of mistakes")
     check((mistakes["images"][()] == images[index[surest]]).all(), f"{name}: the images of mistakes are others")
-
-
-def python_of_the_readme():
-    page = (SOURCE / "README.md").read_text().split("## Use the network it found\n")[1].split("\n## ")[0]
-    code = re.search(r"```python\n(.*?)```", page, re.S).group(1)
-    check(len(code.splitlines()) <= 10, f"the README promises ten lines:\n{code}")
-    return code
-
-
-def check_in_pytorch(folder, sets):
-    try:
-        import torch
-    except ImportError:
-        print("skipped: the README's lines in PyTorch; torch is not installed (Debian: python3-torch)", flush=True)
-        return
-    with h5py.File(folder.path / "runs/mnist/models/best.h5") as best:
-        for name, images in sets.items():
-            results = best[name]
-            variables = {"images": images[results["index"][()]]}
-            exec(python_of_the_readme().replace('"runs/', f'"{folder.path}/runs/'), variables)
-            scores = variables["scores"].detach().numpy()
-            apart = np.abs(scores - results["scores"][()]).max()
-            check(apart < 1e-4, f"{name}: PyTorch's scores are up to {apart} from the recorded ones")
-            largest = np.sort(results["scores"][()], 1)
-            clear = largest[:, -1] - largest[:, -2] > 1e-3
-            check((scores.argmax(1) == results["predictions"][()])[clear].all() and clear.any(), f"{name}: PyTorch predicts others")
-            passed(f"the README's lines in PyTorch: scores of {len(scores)} {name} images within {apart:.1e}, the same predictions")
 
 
 def figures_of(text):
@@ -104,22 +90,25 @@ with Folder() as folder:
     with h5py.File(folder.path / "runs/mnist/models/best.h5") as best:
         check_table(best["test"], test_labels, "test")
         check_table(best["validation"], training_labels, "validation")
+        for name in ("test", "validation"):
+            check_classes(best[name], name)
         check_mistakes(best["test"], test, "test")
         check_mistakes(best["validation"], training, "validation")
         check(len(best["validation/index"]) == 203 and len(best["test/index"]) == 100, "100 images test, 203 validate")
         accuracy, f1 = best["test/accuracy"][()], best["test/macro_f1"][()]
         check(abs(best.attrs["accuracy"] - best["validation/accuracy"][()]) < 0.5 / 203, "the validation set is another than the search's")
         predictions, recorded_scores = best["test/predictions"][()], best["test/scores"][()]
-        confusion = best["test/confusion"][()]
+        confusion, recall = best["test/confusion"][()], best["test/recall"][()]
+        calibration = best["test/calibration_error"][()]
     check(f"test accuracy {100 * accuracy:.2f} %" in said and f"macro F1 {f1:.4f}" in said, f"the closing line lacks the figures\n{said}")
     passed("best.h5 has the tables of the test and the validation set; accuracy, top 5, F1 and confusions are those of a naive count, and the surest mistakes")
-
-    check_in_pytorch(folder, {"test": test, "validation": training})
 
     alone = folder.run(0, "test", "runs/mnist", "--csv", "predictions.csv")
     check(f"accuracy {100 * accuracy:.2f} %" in alone and f"macro F1 {f1:.4f}" in alone and "100 images" in alone, alone)
     rows = [line.split() for line in alone[alone.index("truth"):].splitlines()[1:11]]
-    check([[int(cell) for cell in row[1:]] for row in rows] == confusion.tolist(), f"the matrix that is printed is another\n{alone}")
+    check([[int(cell) for cell in row[1:11]] for row in rows] == confusion.tolist(), f"the matrix that is printed is another\n{alone}")
+    check([row[11:] for row in rows] == [[f"{sum(row)}", f"{one:.4f}"] for row, one in zip(confusion, recall)], f"another recall is printed\n{alone}")
+    check(f"\nexpected calibration error {calibration:.4f} (15 bins of equal width, Guo et al. 2017)\n" in alone, alone)
     table = list(csv.DictReader(open(folder.path / "predictions.csv")))
     check([int(row["guess"]) for row in table] == predictions.tolist() and [int(row["truth"]) for row in table] == test_labels.tolist()
           and [int(row["index"]) for row in table] == list(range(100)), "the table of predictions is another")
@@ -137,7 +126,7 @@ with Folder() as folder:
         file["test/images"], file["test/labels"] = training[some][..., 0], training_labels[some]
     other = folder.run(2, "test", "runs/mnist", "--data", "some.h5", "--set", "data.kind=hdf5")
     check(f"{some.sum()} images" in other and "other data" in other, other)
-    rows = [[int(cell) for cell in line.split()[1:]] for line in other[other.index("truth"):].splitlines()[1:11]]
+    rows = [[int(cell) for cell in line.split()[1:11]] for line in other[other.index("truth"):].splitlines()[1:11]]
     check([sum(row) for row in rows] == np.bincount(training_labels[some], minlength=10).tolist(), f"some classes are missing\n{other}")
     folder.write("drawn.yaml", TINY)
     folder.run(4, "evolve", "drawn.yaml", "--set", "search.budget.evaluations=2", "--set", "data.size=28", "--set", "name=drawn")

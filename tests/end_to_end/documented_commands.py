@@ -36,6 +36,7 @@ NOT_RUN = {
     "tools/test.sh --sanitize": TESTS,
     "FINCH_MNIST=data/mnist tools/test.sh": TESTS,
     "tools/fetch_mnist.sh data/mnist": "needs a network",
+    "python3 best/example.py digit.png": "needs PyTorch: exported_network.py runs it",
     "cmake --install build --prefix /apps/finch/0.1.0": INSTALLS,
     "module use /apps/finch/0.1.0/share/finch/modulefiles && module load finch": MODULES,
     "module use /apps/finch/0.1.0/share/finch/modulefiles": MODULES,

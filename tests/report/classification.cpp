@@ -2,6 +2,7 @@
 
 #include "finch/base/random.hpp"
 
+#include <cmath>
 #include <doctest/doctest.h>
 #include <numeric>
 
@@ -86,6 +87,36 @@ TEST_CASE("classify equals a naive count for 1000 random guesses of 13 classes")
     CHECK(std::accumulate(found.confusion.begin(), found.confusion.end(), std::int64_t{0}) == 1000);
 }
 
+TEST_CASE("recall is the share of a class's samples with a correct guess, and NaN without samples") {
+    const Classification found = classify({8, truths, guesses, places});
+
+    CHECK(found.class_samples == std::vector<std::int64_t>{3, 2, 4, 0, 2, 0, 1, 0});
+    for (const std::size_t empty : {3, 5, 7}) {
+        CHECK(std::isnan(found.recall[empty]));
+    }
+    CHECK(found.recall[0] == doctest::Approx(2.0 / 3));
+    CHECK(found.recall[1] == 0.5);
+    CHECK(found.recall[2] == 0.75);
+    CHECK(found.recall[6] == 0);
+    CHECK(confusion_text(found).find("      3  0  0  0  0  0  0  0  0       0       -\n") != std::string::npos);
+}
+
+TEST_CASE("the calibration error is the mean difference between scores and accuracy in 15 bins") {
+    // 0.9 and 0.92 are in the bin (13/15, 14/15], 0.55 in (8/15, 9/15], 0.65 in (9/15, 10/15], 1 in the last bin.
+    const Classes truth{0, 1, 1, 0, 1};
+    const Classes guess{0, 0, 1, 0, 1};
+    const std::vector<float> scores{0.9F, 0.1F, 0.92F, 0.08F, 0.45F, 0.55F, 0.65F, 0.35F, 0, 1};
+
+    const Classification found = classify({2, truth, guess, Classes(5), {}, scores});
+
+    const double expected = 2.0 / 5 * std::abs(0.5 - 0.91) + 1.0 / 5 * (1 - 0.55) + 1.0 / 5 * (1 - 0.65);
+    REQUIRE(found.calibration_error);
+    CHECK(*found.calibration_error == doctest::Approx(expected).epsilon(1e-6));
+    CHECK(calibration_text(found) == "expected calibration error 0.3240 (15 bins of equal width, Guo et al. 2017)\n");
+    CHECK_FALSE(classify({2, truth, guess, Classes(5)}).calibration_error);
+    CHECK(calibration_text(classify({2, truth, guess, Classes(5)})).empty());
+}
+
 TEST_CASE("figures_text gives one line; confusion_text gives a matrix, or a list for many classes") {
     const Classification found = classify({8, truths, guesses, places});
 
@@ -94,16 +125,20 @@ TEST_CASE("figures_text gives one line; confusion_text gives a matrix, or a list
           "accuracy 100.00 %, macro F1 1.0000");
     CHECK(confusion_text(classify({2, Classes{0, 1, 1}, Classes{0, 1, 0}, Classes{0, 0, 1}})) ==
           "confusion matrix: a row for each true class, a column for each guess\n"
-          "  truth  0  1\n"
-          "      0  1  0\n"
-          "      1  1  1\n");
+          "  truth  0  1  images  recall\n"
+          "      0  1  0       1  1.0000\n"
+          "      1  1  1       2  0.5000\n");
     const std::vector<std::string> names{"a cat", "größe"};
     CHECK(confusion_text(classify({2, Classes{0, 1, 1}, Classes{0, 1, 0}, Classes{0, 0, 1}, names})) ==
           "confusion matrix: a row for each true class, a column for each guess\n"
-          "  truth    0  1\n"
-          "  0 a cat  1  0\n"
-          "  1 größe  1  1\n");
+          "  truth    0  1  images  recall\n"
+          "  0 a cat  1  0       1  1.0000\n"
+          "  1 größe  1  1       2  0.5000\n");
     CHECK(confusion_text(found, 2) ==
+          "the lowest recall of 8 classes\n"
+          "  class  images  recall\n"
+          "      6       1  0.0000\n"
+          "      1       2  0.5000\n"
           "the commonest confusions of 8 classes\n"
           "  truth  guess  samples  share of the class\n"
           "      0      1        1              0.3333\n"

@@ -51,7 +51,7 @@ public:
                                 .competition = competition,
                                 .run = "runs/a",
                                 .results = results,
-                                .trains = true,
+                                .trains = trains,
                                 .epochs = 6,
                                 .accepts = accepts});
     }
@@ -71,6 +71,7 @@ public:
     report::Competition competition;
     store::ArchiveFacts facts;
     NamedArrays results;
+    bool trains = true;
     std::uint32_t random = 10;  ///< so many of the first individuals are random
     std::function<bool(const std::vector<std::string>&)> accepts = [](const auto&) { return true; };
 
@@ -374,6 +375,18 @@ TEST_CASE("next: a stopped run is resumed as it was started, in a job or with it
 
     run.facts.state = RunState::running;
     CHECK(run.about(Topic::next) == "watch it: finch show runs/a --follow\n");
+}
+
+TEST_CASE("next: a trained network is exported for PyTorch, but a program's is not") {
+    SmallRun run = converged_run();
+    CHECK(mentions(run.about(Topic::next), "use its network: finch export runs/a --format pytorch\n"));
+
+    run.trains = false;
+    CHECK_FALSE(mentions(run.about(Topic::next), "finch export"));
+
+    SmallRun failed;
+    failed.next(std::nan(""));
+    CHECK_FALSE(mentions(failed.about(Topic::next), "finch export"));
 }
 
 TEST_CASE("the text has lines of at most 100 columns, except commands") {

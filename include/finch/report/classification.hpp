@@ -8,14 +8,15 @@
 
 namespace finch::report {
 
-/// Predictions of a network for some samples, and the labels of the samples. All spans except `names` have the same
-/// length.
+/// Predictions of a network for some samples, and the labels of the samples. All spans except `names` and `scores` have
+/// the same length.
 struct Guesses {
     std::int64_t classes = 0;
     std::span<const std::int32_t> truths;   ///< each in [0, classes)
     std::span<const std::int32_t> guesses;  ///< each in [0, classes)
     std::span<const std::int32_t> places;   ///< rank of the true class by score; 0: the largest score
     std::span<const std::string> names{};   ///< class names
+    std::span<const float> scores{};        ///< (samples, classes): the softmax; may be empty
 };
 
 /// Quality of the predictions: confusion counts, and figures derived from them.
@@ -29,7 +30,14 @@ struct Classification {
     /// The mean F1 over classes, equal to scikit-learn's f1_score(average="macro"). The F1 of a class is 2·hits /
     /// (samples + guesses), and 0 without hits. A class without samples and guesses is not part of the mean.
     double macro_f1 = 0;
+    std::vector<std::int64_t> class_samples{};  ///< number of samples of each class
+    std::vector<double> recall{};  ///< share of each class that is predicted correctly; NaN without samples
+    /// The expected calibration error (Guo et al. 2017, "On Calibration of Modern Neural Networks", equation 5): the
+    /// mean difference between a prediction's score and the accuracy of all predictions with similar scores, in
+    /// `calibration_bins` bins of equal width. Empty without scores.
+    std::optional<double> calibration_error{};
 };
+inline constexpr std::int64_t calibration_bins = 15;
 
 [[nodiscard]] Classification classify(const Guesses& guesses);
 
@@ -39,8 +47,11 @@ struct Classification {
 /// Returns the name of class `one`; empty if the class has no name.
 [[nodiscard]] std::string name_of(const Classification& found, std::int64_t one);
 
-/// Returns the confusion matrix as a table. For more than `most` classes, returns a list of the `most` commonest
-/// confusions.
+/// Returns the calibration error as a line, or nothing if it is unknown.
+[[nodiscard]] std::string calibration_text(const Classification& found);
+
+/// Returns the confusion matrix as a table, with the samples and the recall of each class. For more than `most`
+/// classes, returns a list of the `most` classes with the lowest recall, and a list of the `most` commonest confusions.
 [[nodiscard]] std::string confusion_text(const Classification& found, std::int64_t most = 20);
 
 }  // namespace finch::report

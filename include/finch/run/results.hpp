@@ -35,8 +35,8 @@ struct Results {
 /// True if `arrays` contain results below the name `set` ("test", "validation").
 [[nodiscard]] bool has_results(const NamedArrays& arrays, const std::string& set);
 /// Stores `results` in `arrays` below the name `set` and removes earlier results there.
-/// - Labels: loss, accuracy, top_5 (6 or more classes), macro_f1, confusion (classes, classes); by sample: index,
-///   truth, predictions, scores (samples, classes).
+/// - Labels: loss, accuracy, top_5 (6 or more classes), macro_f1, recall (classes), calibration_error, confusion
+///   (classes, classes); by sample: index, truth, predictions, scores (samples, classes).
 /// - Targets: loss; by sample: index, truth and predictions (samples, target_size).
 void set_results(NamedArrays& arrays, const std::string& set, const Results& results);
 
