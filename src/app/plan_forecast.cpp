@@ -17,6 +17,12 @@
 #include <set>
 
 namespace finch::app {
+
+using run::Forecast;
+using run::Interval;
+using run::SampledIndividual;
+using run::seconds_per_hour;
+
 namespace {
 
 constexpr std::size_t few_genomes = 8;
@@ -146,10 +152,10 @@ std::vector<Layout> layouts_of(const config::Config& config, const Question& que
             config::Config own =
                 config::parse(config.text(), "the plan", {fmt::format("workers.ranks={}", workers.ranks)});
             cluster::Layout places = cluster::make_layout(question.node_of_rank, run::layout_options(own));
-            const Workforce workforce{.workers = static_cast<int>(places.leaders.size()),
+            const run::Workforce workforce{.workers = static_cast<int>(places.leaders.size()),
                                       .slots = own.workers.slots,
                                       .nodes = nodes_of(question)};
-            Forecast expected = forecast(own.budget, workforce, individuals, own.seed);
+            Forecast expected = run::forecast(own.budget, workforce, individuals, own.seed);
             layouts.push_back({&workers, std::move(own), std::move(places), expected});
         } catch (const ConfigError& error) {
             refused += fmt::format("{:>6}  not possible: {}\n", workers.ranks, error.what());
@@ -294,7 +300,7 @@ std::string measured_text(const config::Config& config, const Measured& measured
 
 std::string layouts_text(const config::Config& config, const PlanOptions& options, const Question& question,
                          const data::Datasets& datasets, const Measured& measured, std::optional<double> time_limit) {
-    if (!is_foreseeable(config.budget)) {
+    if (!run::is_foreseeable(config.budget)) {
         return "search.budget.target_loss alone ends this search: how long that takes cannot be foreseen\n";
     }
     const bool plans_gpus = question.gpus_per_node > 0 && cluster::may_use_cuda(config.workers.device);
@@ -324,7 +330,7 @@ std::string layouts_text(const config::Config& config, const PlanOptions& option
     std::int64_t starts_of_best = 0;
     for (const Layout& layout : layouts) {
         const std::int64_t starts =
-            starts_of(layout.forecast.hours.median, limit, measured.seconds_of_start, seconds_to_stop);
+            run::starts_of(layout.forecast.hours.median, limit, measured.seconds_of_start, seconds_to_stop);
         starts_of_best = &layout == &best ? starts : starts_of_best;
         text += row_text(layout, unit, nodes, starts);
     }

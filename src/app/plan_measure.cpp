@@ -155,7 +155,7 @@ private:
 };
 
 /// Returns the shorter of two times; nothing if `now` is nothing.
-std::optional<double> shorter(const std::optional<SampledIndividual>& before, std::optional<double> now) {
+std::optional<double> shorter(const std::optional<run::SampledIndividual>& before, std::optional<double> now) {
     return before && now ? std::optional(std::min(before->seconds, *now)) : now;
 }
 

@@ -1,14 +1,14 @@
 #include "finch/base/log.hpp"
 
-#include <array>
+#include "finch/base/terminal.hpp"
+#include "finch/base/words.hpp"
+
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
+#include <spdlog/sinks/ansicolor_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <string>
 #include <string_view>
-#include <unistd.h>
 #include <utility>
 
 namespace finch {
@@ -28,31 +28,28 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
     return spdlog::level::info;
 }
 
-/// Returns true if the output of this rank reaches a terminal. Open MPI's mpirun gives every rank a pseudo-terminal and
-/// forwards the rank's output, so this function checks the standard output of mpirun.
-bool launcher_has_terminal() {
-    if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) {
-        return true;
-    }
-    std::array<char, 64> target{};
-    const std::string link = "/proc/" + std::to_string(::getppid()) + "/fd/1";
-    const ssize_t length = ::readlink(link.c_str(), target.data(), target.size());
-    return length > 0 && std::string_view(target.data(), static_cast<std::size_t>(length)).starts_with("/dev/");
+bool is_on_terminal(const LogOptions& options) {
+    return options.path.empty() && LiveLine::available();
 }
 
 /// A sink for standard output that clears the live line before it writes a line.
-class TerminalSink : public spdlog::sinks::stdout_sink_mt {
+class TerminalSink : public spdlog::sinks::ansicolor_stdout_sink_mt {
 public:
+    explicit TerminalSink(bool has_colours)
+        : spdlog::sinks::ansicolor_stdout_sink_mt(has_colours ? spdlog::color_mode::always
+                                                              : spdlog::color_mode::never) {
+        set_color(spdlog::level::info, reset);
+    }
     void log(const spdlog::details::log_msg& message) override {
         LiveLine::clear();
-        spdlog::sinks::stdout_sink_mt::log(message);
+        spdlog::sinks::ansicolor_stdout_sink_mt::log(message);
     }
 };
 
 }  // namespace
 
 void set_up_log(const LogOptions& options, int world_rank, bool is_leader) {
-    spdlog::sink_ptr sink = std::make_shared<TerminalSink>();
+    spdlog::sink_ptr sink = std::make_shared<TerminalSink>(terminal().has_colours);
     if (!options.path.empty()) {
         const std::string path = world_rank == 0 ? options.path : options.path + "." + std::to_string(world_rank);
         sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
@@ -61,21 +58,30 @@ void set_up_log(const LogOptions& options, int world_rank, bool is_leader) {
     const bool speaks =
         options.ranks == LogRanks::all || world_rank == 0 || (options.ranks == LogRanks::workers && is_leader);
     logger->set_level(speaks ? spdlog_level(options.level) : spdlog::level::warn);
-    logger->set_pattern(options.ranks == LogRanks::leader && speaks
-                            ? "%Y-%m-%d %H:%M:%S %L %v"
-                            : "%Y-%m-%d %H:%M:%S %L [" + std::to_string(world_rank) + "] %v");
+    const std::string from =
+        options.ranks == LogRanks::leader && speaks ? "" : "[" + std::to_string(world_rank) + "] ";
+    logger->set_pattern(std::string(is_on_terminal(options) ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S") + " %^%L%$ " + from +
+                        "%v");
     logger->flush_on(spdlog::level::debug);
     spdlog::set_default_logger(std::move(logger));
 }
 
+std::size_t log_prefix(const LogOptions& options) {
+    const std::string_view shown = is_on_terminal(options) ? "10:02:03 I " : "2026-01-02 10:02:03 I ";
+    return shown.size() + std::string_view(options.ranks == LogRanks::leader ? "" : "[0] ").size();
+}
+
 bool LiveLine::available() noexcept {
-    static const bool terminal = ::isatty(STDOUT_FILENO) == 1 && launcher_has_terminal();
-    return terminal;
+    static const bool can_rewrite = terminal().can_rewrite;
+    return can_rewrite;
 }
 
 void LiveLine::show(const std::string& text) {
     if (available()) {
-        std::fprintf(stdout, "\r\033[K%s", text.c_str());
+        const Terminal now = terminal();
+        const auto columns = static_cast<std::size_t>(now.columns);
+        std::fprintf(stdout, "\r\033[K%s",
+                     cut(text, columns - 1, now.has_unicode ? Ellipsis::unicode : Ellipsis::ascii).c_str());
         std::fflush(stdout);
     }
 }

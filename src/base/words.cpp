@@ -108,6 +108,27 @@ std::string printable_line(std::string_view text) {
     return line;
 }
 
+std::size_t characters_in(std::string_view text) {
+    return static_cast<std::size_t>(
+        std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
+}
+
+std::string cut(std::string_view text, std::size_t most, Ellipsis ellipsis) {
+    if (characters_in(text) <= most) {
+        return std::string(text);
+    }
+    const std::string_view dots = std::string_view(ellipsis == Ellipsis::unicode ? "…" : "...");
+    const std::size_t kept = most - std::min(most, characters_in(dots));
+    std::size_t end = 0;
+    for (std::size_t seen = 0; end < text.size(); ++end) {
+        const bool begins = (text[end] & 0xC0) != 0x80;
+        if (begins && seen++ == kept) {
+            break;
+        }
+    }
+    return std::string(text.substr(0, end)) + (characters_in(dots) <= most ? std::string(dots) : "");
+}
+
 std::string quoted_for_shell(const std::string& text) {
     std::string quoted = "'";
     for (const char letter : text) {

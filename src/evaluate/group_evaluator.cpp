@@ -39,6 +39,16 @@ std::vector<search::Individual> GroupEvaluator::take_progress() {
     return told;
 }
 
+std::vector<const search::Individual*> GroupEvaluator::running() const {
+    std::vector<const search::Individual*> all;
+    for (std::uint32_t slot = 0; slot < slots(); ++slot) {
+        if (evaluation(slot).used) {
+            all.push_back(&evaluation(slot).individual);
+        }
+    }
+    return all;
+}
+
 void GroupEvaluator::command(const Order& order) {
     send_order(group_, order);
     last_order_ = steady_seconds();

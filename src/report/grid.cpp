@@ -1,17 +1,13 @@
 #include "grid.hpp"
 
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 
 #include <algorithm>
 #include <cctype>
 
 namespace finch::report {
 namespace {
-
-/// Returns the number of characters in the UTF-8 text `text`: all bytes except continuation bytes.
-std::size_t shown(const std::string& text) {
-    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
 
 bool is_number(const std::string& text) {
     const auto belongs = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) || c == '.' || c == ' '; };
@@ -26,7 +22,7 @@ std::string Grid::text() const {
     std::vector<bool> right(widths.size(), false);
     for (const auto& line : lines_) {
         for (std::size_t i = 0; i < line.size(); ++i) {
-            widths[i] = std::max(widths[i], shown(line[i]));
+            widths[i] = std::max(widths[i], characters_in(line[i]));
             right[i] = right[i] || (numbers_ == Numbers::right && &line != &lines_.front() && is_number(line[i]));
         }
     }
@@ -34,7 +30,7 @@ std::string Grid::text() const {
     for (const auto& line : lines_) {
         std::string row;
         for (std::size_t i = 0; i < line.size(); ++i) {
-            const std::string space(widths[i] - shown(line[i]), ' ');
+            const std::string space(widths[i] - characters_in(line[i]), ' ');
             row += "  " + (right[i] ? space + line[i] : line[i] + space);
         }
         row.resize(row.find_last_not_of(' ') + 1);

@@ -1,14 +1,12 @@
 #include "finch/run/progress.hpp"
 
 #include "finch/base/clock.hpp"
-#include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/base/words.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <utility>
+#include <variant>
 
 namespace finch::run {
 namespace {
@@ -16,61 +14,79 @@ namespace {
 constexpr double live_seconds = 0.2;  ///< between two updates of the live line
 constexpr double line_seconds = 0.1;  ///< minimum time between two lines; other individuals are only counted
 
-std::string score_text(const search::Individual& individual, const std::string& fitness) {
-    std::string text = fmt::format("{}", word(individual.outcome));
-    if (std::isfinite(individual.loss)) {
-        text += fmt::format(", {} {:.5g}", fitness, individual.loss);
-    }
-    if (std::isfinite(individual.accuracy)) {
-        text += fmt::format(", accuracy {:.2f} %", 100 * individual.accuracy);
-    }
-    if (individual.is_reused()) {
-        text += ", as " + to_text(individual.reused_from) + (individual.is_of_another_run() ? " of another run" : "");
-    } else if (individual.epochs > 0) {
-        text +=
-            fmt::format(", {} in {}", counted(individual.epochs, "epoch"), duration_text(individual.training_seconds));
-    }
-    return individual.problem.empty() ? text : text + ": " + search::one_line(individual.problem);
+constexpr double prediction_seconds = 2;   ///< minimum time between two predictions of the time left
+constexpr double prediction_share = 0.005;  ///< of the time that predictions may take
+
+/// True if the log lines appear on a terminal, above the live line.
+bool is_on_terminal(const config::Config& config) {
+    return config.log.path.empty() && LiveLine::available();
+}
+
+/// The properties of the output that receives the log lines.
+Terminal log_output(const config::Config& config) {
+    return config.log.path.empty() ? terminal() : Terminal{};
+}
+
+/// Returns the number of epochs of an individual; 0 if it is not known.
+std::int64_t whole_epochs(const config::Config& config, const search::Individual& individual) {
+    const auto* const command = std::get_if<config::CommandObjective>(&config.objective);
+    return config.trains()      ? config.recipe(individual.genome, individual.id.value).training.epochs
+           : command != nullptr ? command->epochs
+                                : 0;
 }
 
 }  // namespace
 
 Progress::Progress(const config::Config& config, bool is_rank_zero, const search::Population& before,
-                   double hours_before)
+                   const SearchBegin& begin, const island::Evaluator& evaluator)
     : config_(config),
       speaks_(is_rank_zero),
-      finished_before_(before.evaluations()),
-      hours_before_(hours_before),
-      began_(steady_seconds()),
-      last_line_(began_),
+      evaluator_(evaluator),
+      time_left_(begin),
+      last_line_(steady_seconds()),
+      last_progress_(last_line_),
       outcomes_(is_rank_zero ? search::Outcomes(before) : search::Outcomes()) {}
 
-std::string Progress::time_left(std::size_t finished) const {
-    const double passed = steady_seconds() - began_;
-    double left = std::numeric_limits<double>::infinity();
-    if (config_.budget.evaluations && finished > finished_before_) {
-        const double each = passed / static_cast<double>(finished - finished_before_);
-        left = each * std::max(0.0, static_cast<double>(*config_.budget.evaluations) - static_cast<double>(finished));
+std::optional<Interval> Progress::time_left(const search::Population& population) {
+    const double began = steady_seconds();
+    if (began >= next_prediction_) {
+        left_ = time_left_.seconds(population, unix_seconds());
+        predicted_at_ = began;
+        const double end = steady_seconds();
+        next_prediction_ = end + std::max(prediction_seconds, (end - began) / prediction_share);
     }
-    if (config_.budget.hours) {
-        left = std::min(left, std::max(0.0, (*config_.budget.hours - hours_before_) * 3600 - passed));
+    if (!left_) {
+        return std::nullopt;
     }
-    return std::isfinite(left) ? ", about " + duration_text(left) + " left" : "";
+    const auto now = [passed = began - predicted_at_](double then) { return std::max(0.0, then - passed); };
+    return Interval{now(left_->low), now(left_->median), now(left_->high)};
 }
 
-std::string Progress::summary(const search::Population& population) const {
-    const std::size_t finished = population.evaluations();
-    const double passed = std::max(1e-3, steady_seconds() - began_);
-    const double hourly = static_cast<double>(finished - finished_before_) * 3600 / passed;
-    const search::Individual* best = population.best();
-    return fmt::format(
-        "{}{}{}{}{}, {:.0f} evaluations/h{}", finished,
-        config_.budget.evaluations ? fmt::format("/{}", *config_.budget.evaluations) : "",
-        config_.budget.epochs ? fmt::format(", {}/{} epochs", population.epochs(), *config_.budget.epochs) : "",
-        best != nullptr && best->is_complete()
-            ? fmt::format(", best {} {:.5g} ({})", config_.measure.name, best->loss, to_text(best->id))
-            : "",
-        outcomes_.failure_counts(), hourly, time_left(finished));
+std::vector<Training> Progress::trainings() const {
+    std::vector<Training> all;
+    for (const search::Individual* one : evaluator_.running()) {
+        all.push_back({one->epochs, whole_epochs(config_, *one)});
+    }
+    return all;
+}
+
+std::string Progress::summary(const search::Population& population, const Terminal& terminal) {
+    ProgressFacts facts{.finished = population.evaluations(),
+                        .evaluations = config_.budget.evaluations,
+                        .epochs = population.epochs(),
+                        .budget_epochs = config_.budget.epochs,
+                        .used = time_left_.used(population, unix_seconds()),
+                        .measure = config_.measure.name,
+                        .is_new_best = is_new_best_,
+                        .failures = outcomes_.failure_counts(),
+                        .left = time_left(population),
+                        .running = population.size() - population.finished()};
+    if (search::has_result(population)) {
+        facts.best = population.best()->loss;
+    } else {
+        facts.trainings = trainings();
+    }
+    return progress_text(facts, terminal);
 }
 
 void Progress::finished(const search::Individual& individual, const search::Population& population) {
@@ -78,6 +94,9 @@ void Progress::finished(const search::Individual& individual, const search::Popu
         return;
     }
     outcomes_.add(individual);
+    time_left_.finished(individual);
+    const search::Individual* const best = population.best();
+    is_new_best_ = best != nullptr && best->id == individual.id && best->is_complete();
     const bool is_failure = search::has_failed(individual);
     const double now = steady_seconds();
     if (now - last_line_ < line_seconds) {
@@ -87,13 +106,17 @@ void Progress::finished(const search::Individual& individual, const search::Popu
     }
     report_failures();
     last_line_ = now;
-    const std::string more = unsaid_ > 0 ? fmt::format(" (and {} more)", unsaid_) : "";
-    unsaid_ = 0;
-    const std::string what = individual.is_repeat() ? fmt::format("repeats {}", to_text(individual.parents[0]))
-                                                    : fmt::format("on island {}", individual.island);
-    spdlog::log(is_failure ? spdlog::level::warn : spdlog::level::info, "{} {}: {} [{}]{} | {}", to_text(individual.id),
-                what, score_text(individual, config_.measure.name),
-                search::genome_text(config_.space, individual.genome), more, summary(population));
+    const Terminal output = log_output(config_);
+    const std::string text = result_text(individual,
+                                         {.space = config_.space,
+                                          .measure = config_.measure.name,
+                                          .is_rate = config_.measure.is_rate,
+                                          .is_new_best = is_new_best_,
+                                          .more = std::exchange(unsaid_, 0),
+                                          .prefix = log_prefix(config_.log)},
+                                         output);
+    spdlog::log(is_failure ? spdlog::level::warn : spdlog::level::info, "{}",
+                is_new_best_ ? bold(text, output) : text);
 }
 
 void Progress::tick(const search::Population& population) {
@@ -106,12 +129,11 @@ void Progress::tick(const search::Population& population) {
     }
     if (LiveLine::available() && now - last_live_ >= live_seconds) {
         last_live_ = now;
-        LiveLine::show(
-            fmt::format("{}, {} in training", summary(population), population.size() - population.finished()));
+        LiveLine::show(summary(population, terminal()));
     }
-    if (!LiveLine::available() && now - last_line_ >= config_.log.interval_seconds) {
-        last_line_ = now;
-        spdlog::info("{}, {} in training", summary(population), population.size() - population.finished());
+    if (!is_on_terminal(config_) && now - last_progress_ >= config_.log.interval_seconds) {
+        last_progress_ = now;
+        spdlog::info("{}", summary(population, log_output(config_)));
     }
 }
 

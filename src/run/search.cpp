@@ -105,6 +105,19 @@ island::WorkerOptions worker_options(const Run& run, const OpenedRun& opened, co
     return options;
 }
 
+/// The state of the search at the beginning of this start.
+SearchBegin search_begin(const Run& run, const OpenedRun& opened) {
+    return {.budget = run.config.budget,
+            .workforce = {.workers = static_cast<int>(run.placement.layout.leaders.size()),
+                          .slots = run.config.workers.slots,
+                          .nodes = run.placement.nodes()},
+            .seed = run.config.seed,
+            .restart = opened.before.restart,
+            .hours = opened.before.hours,
+            .node_hours = opened.before.node_hours,
+            .unix_seconds = unix_seconds()};
+}
+
 /// Returns the evaluator for the objective. `population`: a pointer that the leader sets later to its population.
 std::unique_ptr<island::Evaluator> make_evaluator(const Run& run, std::uint64_t number, evaluate::Slots& slots,
                                                   const search::Population* const& population) {
@@ -202,7 +215,8 @@ int Run::lead() {
     const island::IslandMap islands(placement.layout.island_of_worker, placement.layout.islands);
     const auto propagator = make_propagator(*this, islands.island_of(place().worker));
     // In a trial (finch plan --try), try_plan() prints the individual.
-    Progress progress(config, is_world_rank_0() && !options.is_trial, begun.population, begun.before.hours);
+    Progress progress(config, is_world_rank_0() && !options.is_trial, begun.population, search_begin(*this, begun),
+                      *evaluator);
     island::Worker worker(worker_options(*this, begun, islands), std::move(begun.population), *propagator, *evaluator,
                           journal, *mailbox, archive ? &*archive : nullptr, progress,
                           {unix_seconds, steady_seconds, cluster::stop_request, slurm.end_time.value_or(0),

@@ -45,8 +45,20 @@ bool is_remark(std::string_view line) {
     return line.starts_with("warnings.warn(") || line.starts_with("note: ");
 }
 
-/// Returns the most informative part of a problem text: the cause that Finch itself found, and the last line with the
-/// name of an error, as at the end of a traceback. If the text has neither, returns its last line.
+/// Cuts `text` to its maximum length, between two UTF-8 characters.
+std::string shortened(std::string text) {
+    if (text.size() <= longest_problem) {
+        return text;
+    }
+    std::size_t end = longest_problem;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {
+        --end;
+    }
+    return text.substr(0, end) + "…";
+}
+
+}  // namespace
+
 std::string telling_line(const std::string& problem) {
     const std::string cause = own_cause(problem);
     std::string last;
@@ -70,20 +82,6 @@ std::string telling_line(const std::string& problem) {
     }
     return cause.empty() || error.starts_with(cause) ? error : cause + ": " + error;
 }
-
-/// Cuts `text` to its maximum length, between two UTF-8 characters.
-std::string shortened(std::string text) {
-    if (text.size() <= longest_problem) {
-        return text;
-    }
-    std::size_t end = longest_problem;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {
-        --end;
-    }
-    return text.substr(0, end) + "…";
-}
-
-}  // namespace
 
 std::string one_line(const std::string& problem) {
     const std::size_t first_end = problem.find('\n');

@@ -22,6 +22,7 @@ search:
   budget: {{evaluations: 40}}
 workers: {{islands: 2}}
 checkpoint: {{archive_seconds: 0.2}}
+log: {{interval_seconds: 0.2}}
 """
 REASON = "FileNotFoundError: [Errno 2] No such file or directory: 'data/x.h5'"
 
@@ -34,7 +35,7 @@ def outcomes(run):
 def failed_lines(output):
     """Returns the number of failures that the warnings of a log report."""
     told = sum(int(number) for number in re.findall(r" W (\d+) evaluations? failed since the last line", output))
-    return told + len(re.findall(r" W \d+\.\d+\.\d+ on island \d+: (?:failed|out_of_memory)", output))
+    return told + len(re.findall(r" W \d+\.\d+\.\d+: (?:failed|out_of_memory)", output))
 
 
 def last_state(folder, run, expect):
@@ -54,7 +55,7 @@ with Folder() as folder:
     check(failed_lines(output) == len(ended), f"warnings tell of {failed_lines(output)} of {len(ended)} failures\n{output}")
     check(f"gave up without a result: 0 evaluated, {len(ended)} failed, {len(outcomes(run)) - len(ended)} unfinished: {len(ended)} × {REASON}; "
           "the rest of the budget is kept" in output, output)
-    check(re.search(r", \d+ failed, \d+ evaluations/h", output), f"no count in the progress line\n{output}")
+    check(re.search(r" I \d+/40( ·|,) \d+ failed( ·|,) \d running", output), f"no count in the progress line\n{output}")
     line = last_state(folder, "runs/run", 78)
     check(line.startswith(f"gave up: runs/run, {len(ended)} of 40 evaluations") and f"0 evaluated, {len(ended)} failed: {len(ended)} × {REASON}" in line, line)
     shown = folder.run(0, "show", "runs/run")

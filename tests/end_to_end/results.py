@@ -30,7 +30,7 @@ workers: {islands: 2}
 
 def finished(folder):
     """Returns the number of result lines in the output of all runs; world rank 0 writes them."""
-    return folder.output().count(": evaluated, ") if (folder.path / "output").exists() else 0
+    return len(re.findall(r" I \d+\.\d+\.\d+: ", folder.output())) if (folder.path / "output").exists() else 0
 
 
 def best_of(run):
@@ -128,7 +128,7 @@ with Folder() as folder:
 
     wrong = folder.run(4, "evolve", "tiny.yaml", "--run", "runs/error", "--set", "search.objective=validation_error", "--set",
                        "search.budget.evaluations=4")
-    check(re.search(r"evaluated, error 0\.\d", wrong) and re.search(r"best error 0\.\d", wrong), f"no error is named\n{wrong}")
+    check(re.search(r"\d: (new best )?error 0\.\d", wrong) and re.search(r"best error 0\.\d", wrong), f"no error is named\n{wrong}")
     check(" loss 0" not in re.sub(r"test loss 0", "", wrong), f"an error is called a loss\n{wrong}")
     check(re.search(r"^ +id +error ", wrong, re.M), f"the table does not name the error\n{wrong}")
     told = {what: folder.run(0, *what.split(), "runs/error") for what in ("status", "show", "show --json", "export --format json")}

@@ -30,6 +30,13 @@ namespace finch {
 /// Returns printable(text) in one line: newlines and tabs also become '?'.
 [[nodiscard]] std::string printable_line(std::string_view text);
 
+/// Returns the number of characters in the UTF-8 text `text`.
+[[nodiscard]] std::size_t characters_in(std::string_view text);
+/// How a cut text ends: with "…" or "...".
+enum class Ellipsis { unicode, ascii };
+/// Returns `text` in at most `most` characters. A longer text loses its end.
+[[nodiscard]] std::string cut(std::string_view text, std::size_t most, Ellipsis ellipsis = Ellipsis::unicode);
+
 /// `text` as one quoted word of a POSIX shell.
 [[nodiscard]] std::string quoted_for_shell(const std::string& text);
 /// The same, without quotes if every character is harmless: in commands for people.

@@ -1,7 +1,10 @@
 #pragma once
 
 #include "finch/config/config.hpp"
+#include "finch/island/evaluator.hpp"
 #include "finch/island/worker.hpp"
+#include "finch/run/progress_text.hpp"
+#include "finch/run/time_left.hpp"
 #include "finch/search/outcomes.hpp"
 
 #include <cstdint>
@@ -9,13 +12,14 @@
 
 namespace finch::run {
 
-/// The progress messages for the user, on world rank 0. Prints a line per finished individual, or a summary if
-/// individuals finish faster than a person can read. Updates a live line on a terminal. Failures are logged as
-/// warnings.
+/// The progress messages for the user, on world rank 0. Prints a line per finished individual, or a count if
+/// individuals finish faster than a person can read. A progress line is updated at the bottom of a terminal; elsewhere
+/// it is printed every log.interval_seconds. Failures are logged as warnings.
 class Progress : public island::Observer {
 public:
-    /// `before`: the population of the run at the beginning of this start.
-    Progress(const config::Config& config, bool is_rank_zero, const search::Population& before, double hours_before);
+    /// `before`: the population of the run at the beginning of this start. `evaluator`: of this worker.
+    Progress(const config::Config& config, bool is_rank_zero, const search::Population& before,
+             const SearchBegin& begin, const island::Evaluator& evaluator);
 
     void finished(const search::Individual& individual, const search::Population& population) override;
     void tick(const search::Population& population) override;
@@ -25,19 +29,25 @@ public:
     void report_failures();
 
 private:
-    [[nodiscard]] std::string summary(const search::Population& population) const;
-    [[nodiscard]] std::string time_left(std::size_t finished) const;
+    [[nodiscard]] std::string summary(const search::Population& population, const Terminal& terminal);
+    [[nodiscard]] std::vector<Training> trainings() const;
+    /// Returns the predicted time left; predicts it again if the last prediction is old.
+    [[nodiscard]] std::optional<Interval> time_left(const search::Population& population);
 
     const config::Config& config_;
     bool speaks_;
-    std::size_t finished_before_;
-    double hours_before_;
-    double began_;
-    double last_line_ = 0;
+    const island::Evaluator& evaluator_;
+    TimeLeft time_left_;
+    double last_line_;
+    double last_progress_;
     double last_live_ = 0;
     std::int64_t unsaid_ = 0;           ///< individuals that no log line has mentioned
     std::int64_t unsaid_failures_ = 0;  ///< failures that no log line has mentioned
     search::Outcomes outcomes_;         ///< of all starts, on world rank 0
+    bool is_new_best_ = false;          ///< the last finished individual is the best
+    std::optional<Interval> left_;      ///< as last predicted
+    double predicted_at_ = 0;
+    double next_prediction_ = 0;
 };
 
 }  // namespace finch::run

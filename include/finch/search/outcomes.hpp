@@ -58,6 +58,10 @@ private:
     std::map<Outcome, Problems> problems_;
 };
 
+/// Returns the most informative part of a problem text: the cause that Finch itself found, and the last line with the
+/// name of an error, as at the end of a traceback. If the text has neither, returns its last line.
+[[nodiscard]] std::string telling_line(const std::string& problem);
+
 /// Returns the first and the last line of a problem text.
 [[nodiscard]] std::string one_line(const std::string& problem);
 

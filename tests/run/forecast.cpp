@@ -1,39 +1,20 @@
 // Tests forecast() with searches that have a known duration.
-#include "finch/app/forecast.hpp"
+#include "finch/run/forecast.hpp"
 
 #include "finch/base/error.hpp"
 
+#include "run/budgets.hpp"
+
 #include <cmath>
 #include <doctest/doctest.h>
-#include <optional>
 #include <vector>
 
 using namespace finch;
-using namespace finch::app;
+using namespace finch::run;
 
 namespace {
 
 const std::vector<SampledIndividual> hours_of_one(10, {.seconds = 3600, .epochs = 5});
-
-/// Returns a budget with only the limit `member`.
-template <class Amount>
-island::Budget budget(std::optional<Amount> island::Budget::*member, Amount amount) {
-    island::Budget made;
-    made.*member = amount;
-    return made;
-}
-island::Budget evaluations(std::int64_t count) {
-    return budget(&island::Budget::evaluations, count);
-}
-island::Budget generations(std::int64_t count) {
-    return budget(&island::Budget::generations, count);
-}
-island::Budget epochs(std::int64_t count) {
-    return budget(&island::Budget::epochs, count);
-}
-island::Budget hours(double count) {
-    return budget(&island::Budget::hours, count);
-}
 
 Forecast of(const island::Budget& budget, const Workforce& workforce,
             const std::vector<SampledIndividual>& sample = hours_of_one) {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace finch::app {
+namespace finch::run {
 
 inline constexpr double seconds_per_hour = 3600;
 
@@ -46,9 +46,18 @@ struct Forecast {
 [[nodiscard]] Forecast forecast(const island::Budget& budget, const Workforce& workforce,
                                 std::span<const SampledIndividual> sample, std::uint64_t seed);
 
+/// Predicts the seconds until the rest of a search ends. `budget`: the rest of the budget, without the running
+/// evaluations. `finished`: evaluations, the sample. `running`: the seconds and epochs that each running evaluation has
+/// run. Assumes that the other evaluations resemble those that began: a running evaluation ends like a finished one
+/// that took longer, so the long evaluations, which finish last, are not left out. Otherwise as forecast(). Throws
+/// Error if `finished` is empty or is_foreseeable(budget) is false.
+[[nodiscard]] Interval seconds_left(const island::Budget& budget, const Workforce& workforce,
+                                    std::span<const SampledIndividual> finished,
+                                    std::span<const SampledIndividual> running, std::uint64_t seed);
+
 /// Returns the number of job starts that a search of `hours` needs. Every start first spends `seconds_of_start`, and
 /// stops `seconds_to_stop` before the time limit. Returns 0 if the limit leaves no time to train.
 [[nodiscard]] std::int64_t starts_of(double hours, double limit_seconds, double seconds_of_start,
                                      double seconds_to_stop);
 
-}  // namespace finch::app
+}  // namespace finch::run
