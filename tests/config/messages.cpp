@@ -300,7 +300,7 @@ TEST_CASE("load: the error for a missing file suggests the most similar name; a 
     CHECK(config::load(folder / "mnist.yaml").name == "there");
     CHECK_THROWS_WITH_AS(
         (void)config::load(folder / "mnits.yaml"),
-        doctest::Contains(("there is no such file; did you mean " + (folder / "mnist.yaml").string()).c_str()),
+        doctest::Contains(("there is no such file (did you mean " + (folder / "mnist.yaml").string() + "?)").c_str()),
         ConfigError);
     CHECK_THROWS_WITH_AS((void)config::load(folder), doctest::Contains("is no file"), ConfigError);
     CHECK_THROWS_WITH_AS((void)config::load(folder / "none" / "x.yaml"), doctest::Contains("there is no such file"),
