@@ -29,6 +29,10 @@ std::filesystem::path directory_asked_about(const run::RunOptions& options) {
     if (const std::string link = dangling_link(options.config); !link.empty()) {
         throw ConfigError(fmt::format("{}: there is no run here ({})", options.config.string(), link));
     }
+    const std::string extension = options.config.extension().string();
+    if (!is_there(options.config) && extension != ".yaml" && extension != ".yml") {
+        store::throw_no_run(store::RunDirectory(options.config));
+    }
     return run::run_directory_of(config::load(options.config, options.settings), options);
 }
 

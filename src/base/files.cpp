@@ -1,8 +1,10 @@
 #include "finch/base/files.hpp"
 
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
@@ -24,6 +26,23 @@ std::string no_file(mode_t mode) {
                        : S_ISSOCK(mode) ? "a socket"
                                         : "a device";
     return std::string("it is ") + kind + ", not a file";
+}
+
+/// Returns the name in `folder` with the same stem as `name`, otherwise the nearest one; empty if there is none.
+std::string similar_name(const fs::path& folder, const std::string& name) {
+    constexpr std::size_t most_names = 10000;  // on a slow file system
+    std::vector<std::string> names;
+    std::error_code failure;
+    fs::directory_iterator entry(folder.empty() ? "." : folder, failure);
+    for (; !failure && entry != fs::directory_iterator() && names.size() < most_names; entry.increment(failure)) {
+        names.push_back(entry->path().filename().string());
+    }
+    std::erase(names, name);  // a broken link
+    std::sort(names.begin(), names.end());
+    const fs::path stem = fs::path(name).stem();
+    const auto same =
+        std::find_if(names.begin(), names.end(), [&](const std::string& one) { return fs::path(one).stem() == stem; });
+    return same != names.end() ? *same : nearest_word(name, names).value_or("");
 }
 
 }  // namespace
@@ -52,10 +71,38 @@ bool is_there(const fs::path& path) {
     return false;
 }
 
-std::string why_not(const char* kind, const std::error_code& failure) {
+fs::path similar_beside(const fs::path& path) {
+    fs::path similar;
+    bool differs = false;
+    std::error_code none;
+    for (const fs::path& part : path) {
+        std::string name = part.string();
+        if (!fs::exists(similar / part, none)) {
+            name = similar_name(similar, name);
+            differs = true;
+            if (name.empty()) {
+                return {};
+            }
+        }
+        similar /= name;
+    }
+    return differs ? similar : fs::path();
+}
+
+std::string path_hint(const fs::path& path) {
+    if (path.string().starts_with("~/")) {
+        const char* const home = std::getenv("HOME");  // NOLINT: one thread
+        return fmt::format(" (~ is not expanded: write {})",
+                           home != nullptr ? home + path.string().substr(1) : std::string("the full path"));
+    }
+    const fs::path similar = similar_beside(path);
+    return similar.empty() ? "" : fmt::format(" (did you mean {}?)", similar.string());
+}
+
+std::string why_not(const char* kind, const fs::path& path, const std::error_code& failure) {
     const bool is_absent = failure == std::errc::no_such_file_or_directory || failure == std::errc::not_a_directory;
     return !failure    ? std::string("is no ") + kind
-           : is_absent ? std::string("there is no such ") + kind
+           : is_absent ? std::string("there is no such ") + kind + path_hint(path)
                        : failure.message();
 }
 

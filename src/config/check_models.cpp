@@ -119,12 +119,11 @@ void check_models(const Config& config, nn::SampleShape sample, std::int64_t cla
         }
     }
     throw ConfigError(fmt::format(
-        "no network of this configuration can exist for samples of {} x {} x {} and {} outputs{}; {}", sample.height,
-        sample.width, sample.channels, classes,
+        "{}; so no network of this configuration can exist for samples of {} x {} x {} and {} outputs{}", best.text,
+        sample.height, sample.width, sample.channels, classes,
         config.space.size() == 0 ? ""
                                  : fmt::format(" ({} genomes tried; the one that came furthest: {})", genomes.size(),
-                                               search::genome_text(config.space, best.genome)),
-        best.text));
+                                               search::genome_text(config.space, best.genome))));
 }
 
 }  // namespace finch::config

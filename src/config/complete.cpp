@@ -2,6 +2,8 @@
 #include "finch/base/words.hpp"
 #include "finch/config/schema.hpp"
 
+#include "hints.hpp"
+
 #include <algorithm>
 
 namespace finch::config {
@@ -26,11 +28,6 @@ std::string shown(const Tree& tree) {
             break;
     }
     return tree.gene.empty() ? value : fmt::format("{}, which {} can take,", value, tree.gene);
-}
-
-std::string meant(const std::string& word, std::span<const std::string> known) {
-    const auto nearest = nearest_word(word, known);
-    return nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "";
 }
 
 bool looks_numeric(const Tree& scalar) {
@@ -71,7 +68,7 @@ struct Problem {
     Result operator()(const Flag&) const { return flag(tree) ? Result{} : "is neither true nor false"; }
     Result operator()(const Word& word) const {
         const bool known = std::find(word.words.begin(), word.words.end(), tree.text) != word.words.end();
-        return known ? Result{} : "is unknown" + meant(tree.text, word.words);
+        return known ? Result{} : "is unknown" + did_you_mean(tree.text, word.words);
     }
     Result operator()(const Text& text) const { return text.fits(tree.text) ? Result{} : "does not fit"; }
     Result operator()(const Section&) const { return "is no section"; }
@@ -132,12 +129,7 @@ public:
             refuse(domain_, tree_, path_, "is no section");
         }
         const auto known = names_of(section.keys);
-        for (std::size_t i = 0; i < tree_.keys.size(); ++i) {
-            if (std::find(known.begin(), known.end(), tree_.keys[i]) == known.end()) {
-                fail(tree_.items[i], path_of(path_, tree_.keys[i]),
-                     fmt::format("unknown key{}; accepted: {}", meant(tree_.keys[i], known), fmt::join(known, ", ")));
-            }
-        }
+        refuse_unknown_keys(known);
         Tree result = empty_map(tree_);
         for (const Key& key : section.keys) {
             const Tree* const given = tree_.find(key.name);
@@ -154,21 +146,24 @@ public:
     Tree operator()(const Variants& variants) const {
         const bool named = tree_.kind == Kind::scalar && !tree_.quoted;
         if (!named && tree_.kind != Kind::map) {
-            refuse(domain_, tree_, path_, tree_.kind == Kind::null ? "has no value" : "is not accepted");
+            refuse_kind();
         }
         if (tree_.kind == Kind::map && tree_.keys.size() == 1 && tree_.keys.front().front() == '$' && genes_) {
             return chosen_by_gene(variants);
         }
         if (tree_.kind == Kind::map && tree_.keys.size() != 1) {
-            refuse(domain_, tree_, path_, fmt::format("has {} keys, where exactly one stands", tree_.keys.size()));
+            refuse(domain_, tree_, path_,
+                   fmt::format("has {} keys, where exactly one stands{}", tree_.keys.size(),
+                               meant_alternative(variants, tree_)));
         }
         const std::string& name = named ? tree_.text : tree_.keys.front();
         const auto known = names_of(variants.alternatives);
         const auto found = std::find(known.begin(), known.end(), name);
         if (found == known.end()) {
+            const std::string gene = genes_ ? meant_gene_of(tree_, path_) : "";
             fail(named ? tree_ : tree_.items.front(), named ? path_ : path_of(path_, name),
                  fmt::format("{} is unknown{}; accepted: {}", named ? shown(tree_) : fmt::format("'{}'", name),
-                             meant(name, known), accepts(domain_)));
+                             gene.empty() ? did_you_mean(name, known) : gene, accepts(domain_)));
         }
         return completed(variants.alternatives[static_cast<std::size_t>(found - known.begin())], named);
     }
@@ -222,12 +217,39 @@ public:
     }
 
 private:
+    /// Throws ConfigError if the section has a key that is not in `known`. One message names all of them.
+    void refuse_unknown_keys(const std::vector<std::string>& known) const {
+        const Tree* first = nullptr;
+        std::string path;
+        std::string problem;
+        for (std::size_t i = 0; i < tree_.keys.size(); ++i) {
+            const std::string& name = tree_.keys[i];
+            if (std::find(known.begin(), known.end(), name) == known.end()) {
+                std::string meant = meant_key(name, known, tree_, path_);
+                meant = problem.find(meant) == std::string::npos ? meant : "";
+                problem +=
+                    first == nullptr ? fmt::format("unknown key{}", meant) : fmt::format(", {} too{}", name, meant);
+                path = first == nullptr ? path_of(path_, name) : path;
+                first = first == nullptr ? &tree_.items[i] : first;
+            }
+        }
+        if (first != nullptr) {
+            fail(*first, path, fmt::format("{}; accepted: {}", problem, fmt::join(known, ", ")));
+        }
+    }
+
+    [[noreturn]] void refuse_kind() const {
+        refuse(domain_, tree_, path_,
+               tree_.kind == Kind::null ? "has no value"
+                                        : "is not accepted" + (genes_ ? meant_gene_of(tree_, path_) : ""));
+    }
+
     Tree scalar() const {
         if (tree_.kind == Kind::null && std::holds_alternative<Null>(domain_.is)) {
             return tree_;
         }
         if (tree_.kind != Kind::scalar) {
-            refuse(domain_, tree_, path_, tree_.kind == Kind::null ? "has no value" : "is not accepted");
+            refuse_kind();
         }
         if (const auto problem = std::visit(Problem{tree_}, domain_.is)) {
             refuse(domain_, tree_, path_, *problem);

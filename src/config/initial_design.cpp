@@ -68,11 +68,9 @@ search::Guess read_guess(const Tree& written, const Config& config, const std::s
             for (const search::Gene& gene : config.space.genes) {
                 known.push_back(gene.name);
             }
-            const auto nearest = nearest_word(name, known);
-            fail(
-                value, path_of(path, name),
-                fmt::format("is no gene{}; accepted: {}", nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "",
-                            known.empty() ? "nothing, since there is no gene" : join(known)));
+            fail(value, path_of(path, name),
+                 fmt::format("is no gene{}; accepted: {}", did_you_mean(name, known),
+                             known.empty() ? "nothing, since there is no gene" : join(known)));
         }
         const search::Gene& gene = config.space.genes[static_cast<std::size_t>(index)];
         guess[static_cast<std::size_t>(index)] = search::value_in(gene, value.text);

@@ -297,9 +297,7 @@ Config load(const fs::path& path, const std::vector<std::string>& settings) {
         }
         std::sort(beside.begin(), beside.end());
         const std::string link = dangling_link(path);
-        const auto nearest = link.empty() ? nearest_word(path.filename().string(), beside) : std::nullopt;
-        throw ConfigError(fmt::format("{}: {}{}{}", path.string(), link.empty() ? why_not("file", failure) : link,
-                                      nearest ? fmt::format("; did you mean {}?", (folder / *nearest).string()) : "",
+        throw ConfigError(fmt::format("{}: {}{}", path.string(), link.empty() ? why_not("file", path, failure) : link,
                                       beside.empty() ? "" : fmt::format("; beside it: {}", join(beside))));
     }
     const auto text = read_text(path, largest_file);

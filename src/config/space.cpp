@@ -3,6 +3,7 @@
 #include "finch/base/words.hpp"
 #include "finch/search/individual.hpp"
 
+#include "hints.hpp"
 #include "search_section.hpp"
 
 #include <algorithm>
@@ -182,11 +183,9 @@ search::Gene read_frozen(const std::string& name, const search::Gene& searched, 
     };
     if (const auto* const choice = std::get_if<search::ChoiceGene>(&searched.kind)) {
         if (!known) {
-            const auto nearest = nearest_word(value.text, choice->options);
             fail(value, path,
                  fmt::format("'{}' is no option of the choice{}; accepted: {}", value.text,
-                             nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "",
-                             search::accepted_values(searched)));
+                             did_you_mean(value.text, choice->options), search::accepted_values(searched)));
         }
         return {name, search::ChoiceGene{{value.text}}};
     }
@@ -257,10 +256,7 @@ std::size_t index_of(const search::Space& space, const std::string& name, const 
     for (const search::Gene& gene : space.genes) {
         known.push_back(gene.name);
     }
-    const auto nearest = nearest_word(name, known);
-    fail(at, path,
-         fmt::format("is no gene{}; accepted: {}", nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "",
-                     join(known)));
+    fail(at, path, fmt::format("is no gene{}; accepted: {}", did_you_mean(name, known), join(known)));
 }
 
 /// Reads one condition `NAME: [values]` of a gene's `when`; `asked` has the values. If the gene NAME is fixed, any
@@ -283,10 +279,9 @@ search::Condition read_condition(const search::Space& space, const std::string& 
             condition.values.push_back(*value);
         } else if (!is_fixed) {
             const auto* const choice = std::get_if<search::ChoiceGene>(&gene.kind);
-            const auto nearest = choice != nullptr ? nearest_word(text.text, choice->options) : std::nullopt;
             fail(text, path,
                  fmt::format("'{}' is no value of {}{}; accepted: {}", text.text, name,
-                             nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "",
+                             choice != nullptr ? did_you_mean(text.text, choice->options) : "",
                              search::accepted_values(gene)));
         }
     }
@@ -344,7 +339,14 @@ void spell_out_fixed_genes(Tree& configuration) {
     if (space == nullptr || space->kind != Tree::Kind::map) {
         return;
     }
-    for (Tree& gene : space->items) {
+    for (std::size_t i = 0; i < space->items.size(); ++i) {
+        Tree& gene = space->items[i];
+        if (const std::string meant = gene.kind == Tree::Kind::list ? meant_gene(gene) : meant_call(gene);
+            !meant.empty()) {
+            fail(gene, path_of("search.space", space->keys[i]),
+                 fmt::format("{} is no gene{}; accepted: {}",
+                             gene.kind == Tree::Kind::list ? "a list" : "'" + gene.text + "'", meant, shapes));
+        }
         if (gene.kind == Tree::Kind::scalar && (gene.quoted || !gene.gene_name())) {
             std::string place = gene.place;
             gene = {.kind = Tree::Kind::map, .keys = {"value"}, .items = {std::move(gene)}, .place = std::move(place)};

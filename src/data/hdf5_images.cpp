@@ -30,7 +30,7 @@ hdf5::Hid open(const fs::path& path) {
     std::error_code failure;
     if (!fs::is_regular_file(path, failure)) {
         refuse(path,
-               fmt::format("{}{}; {}", why_not("file", failure),
+               fmt::format("{}{}; {}", why_not("file", path, failure),
                            failure ? "" : "; tools/images_to_hdf5.py makes one from folders of images", expected));
     }
     try {

@@ -248,7 +248,7 @@ void need_memory(const fs::path& file, std::int64_t bytes) {
 void need_folder(const fs::path& folder, const std::string& hint) {
     std::error_code failure;
     if (!fs::is_directory(folder, failure)) {
-        refuse(folder, fmt::format("{}; {}", why_not("folder", failure), hint));
+        refuse(folder, fmt::format("{}; {}", why_not("folder", folder, failure), hint));
     }
 }
 

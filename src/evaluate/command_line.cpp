@@ -76,7 +76,8 @@ TemplateTexts read_templates(const config::CommandObjective& objective) {
         auto text = read_text(path, largest_template);
         if (!text) {
             throw ConfigError(
-                fmt::format("search.objective.files.{}: {} cannot be read, or is no file of up to 16 MiB", name, path));
+                fmt::format("search.objective.files.{}: {} cannot be read, or is no file of up to 16 MiB{}", name, path,
+                            path_hint(path)));
         }
         texts.emplace(name, std::move(*text));
     }
@@ -208,6 +209,16 @@ std::string CommandLine::shell_word() const {
     return objective_.shell ? "" : config::shell_word(objective_.command);
 }
 
+std::string CommandLine::home_word() const {
+    for (const config::Template& argument : arguments_) {
+        const std::string word = !objective_.shell && argument.is_constant() ? argument.render({}) : "";
+        if (word.starts_with("~/")) {
+            return word;
+        }
+    }
+    return "";
+}
+
 std::string CommandLine::program() const {
     return objective_.shell || !arguments_.front().is_constant() ? "" : arguments_.front().render({});
 }
@@ -221,11 +232,13 @@ void check_program(const std::string& program) {
     const std::string path = variable == nullptr ? "/usr/bin:/bin" : variable;
     const fs::path file = process::program_file(program, path);
     if (file.empty() && program.find('/') != std::string::npos) {
-        refuse(program + " is no program that can be started");
+        refuse(program + " is no program that can be started" + path_hint(program));
     }
     if (file.empty()) {
         const fs::path found = process::program_file(program, path, fs::current_path());
-        refuse(found.empty() ? fmt::format("there is no program '{}' in PATH", program)
+        const std::string other = process::program_file(program + "3", path).empty() ? "" : program + "3";
+        refuse(found.empty() ? fmt::format("there is no program '{}' in PATH{}", program,
+                                           other.empty() ? "" : fmt::format(" (did you mean {}?)", other))
                              : fmt::format("'{}' is found by a relative entry of PATH alone, and programs start in a "
                                            "folder of their own; accepted: {} in PATH",
                                            program, fs::canonical(found.parent_path()).string()));

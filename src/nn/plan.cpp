@@ -277,11 +277,11 @@ private:
         if (graph_.plan().nodes.empty()) {
             throw ModelError(layer_, "model: has no layer; the least is flatten and linear: {units: classes}");
         }
-        require(
-            now_.shape == SampleShape{1, 1, classes_},
-            fmt::format("the last layer gives ({}, {}, {}), but {} numbers are needed, one for each class or target, "
-                        "(1, 1, {}); end with flatten and linear: {{units: classes}}",
-                        now_.shape.height, now_.shape.width, now_.shape.channels, classes_, classes_));
+        require(now_.shape == SampleShape{1, 1, classes_},
+                fmt::format(
+                    "the last layer gives {} numbers ({} x {} x {}), but {} are needed, one for each class or target; "
+                    "end with flatten and linear: {{units: classes}}",
+                    now_.shape.size(), now_.shape.height, now_.shape.width, now_.shape.channels, classes_));
         require(last_activation_ == backend::Activation::none,
                 fmt::format("the last layer's activation is {}; it must be none, since the loss takes logits",
                             word(last_activation_)));

@@ -91,7 +91,7 @@ Tree guesses_of_run(const std::string& run, int count, const search::Space& spac
     const store::RunDirectory directory(run);
     auto recovered = store::recover(directory, OnDamage::leave, store::Curves::leave);
     if (!recovered) {
-        throw ConfigError(fmt::format("search.first.run: {}: there is no run here (no population.h5)", run));
+        throw ConfigError(fmt::format("search.first.run: {}: {}", run, store::no_run_text(directory)));
     }
     const search::Space its_space = config::parse(recovered->facts.config, run).space;
     recovered->adopt(its_space);

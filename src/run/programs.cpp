@@ -1,5 +1,6 @@
 #include "finch/run/programs.hpp"
 
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/base/message.hpp"
@@ -63,6 +64,10 @@ CommandNotes command_notes(const evaluate::CommandLine& line) {
             "search.objective.command: '{}' is a plain argument of the program; shell: true lets a shell read it, "
             "quotes make it plain without this warning",
             word));
+    }
+    if (const std::string word = line.home_word(); !word.empty()) {
+        notes.warnings.push_back(
+            fmt::format("search.objective.command: '{}' is a plain argument of the program{}", word, path_hint(word)));
     }
     return notes;
 }

@@ -26,7 +26,7 @@ store::Recovered recover_other(const std::string& run) {
         }
     }();
     if (!recovered) {
-        throw ConfigError("there is no run here (no population.h5)");
+        throw ConfigError(store::no_run_text(store::RunDirectory(run)));
     }
     return std::move(*recovered);
 }

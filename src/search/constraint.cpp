@@ -164,9 +164,8 @@ private:
         for (const Gene& gene : space_.genes) {
             known.push_back(gene.name);
         }
-        const auto nearest = nearest_word(value.word, known);
         refuse(value.column, fmt::format("'{}' is no gene{}; accepted: {}", value.word,
-                                         nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "",
+                                         did_you_mean(value.word, known),
                                          known.empty() ? "numbers, since there is no gene" : join(known)));
     }
 
@@ -215,10 +214,9 @@ private:
         const auto option = word.gene ? std::nullopt : value_in(space_.genes[*gene.gene], word.word);
         if (!option) {
             const auto& options = std::get<ChoiceGene>(space_.genes[*gene.gene].kind).options;
-            const auto nearest = nearest_word(word.word, options);
             refuse(word.column,
                    fmt::format("'{}' is no option of {}{}; accepted: {}", word.word, gene.word,
-                               nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "", join(options)));
+                               did_you_mean(word.word, options), join(options)));
         }
         steps_.push_back({Operation::gene, 0, *gene.gene});
         steps_.push_back({Operation::number, *option});

@@ -161,6 +161,34 @@ void refuse_without_archive(const RunDirectory& directory) {
                      : link));
 }
 
+bool is_run(const fs::path& path) {
+    std::error_code none;
+    return fs::exists(RunDirectory(path).archive(), none);
+}
+
+/// Returns the run directories that were probably meant by `path`, which is none: runs/NAME, the folder of a file, the
+/// runs in a folder, or one with a similar name.
+std::vector<std::string> runs_meant_by(const fs::path& path) {
+    constexpr std::size_t most = 5;
+    const fs::path runs = "runs";
+    std::vector<std::string> found;
+    std::error_code none;
+    if (fs::is_directory(path, none)) {
+        for (const fs::path& entry : list_folder(path)) {
+            if (is_run(entry) && found.size() < most) {
+                found.push_back(entry.string());
+            }
+        }
+    }
+    for (const fs::path& one : {runs / path, path.parent_path(), similar_beside(path), similar_beside(runs / path),
+                                fs::path(path).replace_extension(), runs / path.stem()}) {
+        if (found.empty() && !one.empty() && is_run(one)) {
+            found.push_back(one.string());
+        }
+    }
+    return found;
+}
+
 }  // namespace
 
 void Recovered::adopt(const search::Space& now) {
@@ -180,10 +208,16 @@ void Recovered::adopt(const search::Space& now) {
     space = now;
 }
 
-void throw_no_run(const RunDirectory& directory) {
+std::string no_run_text(const RunDirectory& directory) {
     const std::string link = dangling_link(directory.archive());
-    throw ConfigError(fmt::format("{}: there is no run here ({})", directory.root().string(),
-                                  link.empty() ? "no population.h5" : link));
+    const std::vector<std::string> similar =
+        link.empty() ? runs_meant_by(directory.root()) : std::vector<std::string>();
+    return fmt::format("there is no run here ({}){}", link.empty() ? "no population.h5" : link,
+                       similar.empty() ? "" : fmt::format("; did you mean {}?", fmt::join(similar, " or ")));
+}
+
+void throw_no_run(const RunDirectory& directory) {
+    throw ConfigError(fmt::format("{}: {}", directory.root().string(), no_run_text(directory)));
 }
 
 void Recovered::merge_into(search::Population& population) const {

@@ -4,8 +4,10 @@
 
 #include "support/temporary_folder.hpp"
 
+#include <cstdlib>
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <fstream>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -113,4 +115,33 @@ TEST_CASE("a missing folder is empty; is_there throws StorageError if a folder c
     std::filesystem::create_symlink("loop", folder / "loop");
     CHECK_FALSE(is_there(folder / "loop"));
     CHECK_FALSE(is_there(folder / "loop" / "file"));
+}
+
+TEST_CASE("similar_beside replaces each missing part by a name with the same stem or a similar spelling") {
+    const TemporaryFolder folder;
+    std::filesystem::create_directories(folder / "data" / "train");
+    std::ofstream(folder / "data" / "tex.h5").put('x');
+    std::ofstream(folder / "data" / "tez.hdf5").put('x');
+    std::filesystem::create_symlink("gone", folder / "data" / "link");
+
+    CHECK(similar_beside(folder / "data" / "tex.hdf5") == folder / "data" / "tex.h5");
+    CHECK(similar_beside(folder / "data" / "tey.h5") == folder / "data" / "tex.h5");
+    CHECK(similar_beside(folder / "dta" / "tex.h5") == folder / "data" / "tex.h5");
+    CHECK(similar_beside(folder / "dta" / "tex.hdf5") == folder / "data" / "tex.h5");
+    CHECK(similar_beside(folder / "dta" / "zebra").empty());
+    CHECK(similar_beside(folder / "data" / "zebra").empty());
+    CHECK(similar_beside(folder / "data" / "link").empty());
+    CHECK(similar_beside(folder / "data" / std::string(300, 'x')).empty());
+    CHECK(similar_beside(folder / "data").empty());
+}
+
+TEST_CASE("path_hint names the similar path, or the home folder in place of ~") {
+    const TemporaryFolder folder;
+    std::ofstream(folder / "tex.h5").put('x');
+    const std::string home = std::getenv("HOME") != nullptr ? std::getenv("HOME") : "";
+
+    CHECK(path_hint(folder / "tex.hdf5") == " (did you mean " + (folder / "tex.h5").string() + "?)");
+    CHECK(path_hint(folder / "zebra").empty());
+    CHECK(path_hint("~/data/tex.h5") == (home.empty() ? " (~ is not expanded: write the full path)"
+                                                      : " (~ is not expanded: write " + home + "/data/tex.h5)"));
 }

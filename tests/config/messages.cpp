@@ -190,7 +190,7 @@ TEST_CASE("a gene has exactly one kind, and only numeric genes accept a scale") 
                    "search.space.lr.scale: is for real and int genes alone"));
     CHECK(
         contains(problem_of(with_gene("{reel: [1, 2]}")), "search.space.lr.reel: unknown key (did you mean 'real'?)"));
-    CHECK(contains(problem_of(with_gene("[1, 2]")), "search.space.lr: a list is no section"));
+    CHECK(contains(problem_of(with_gene("[1, 2]")), "search.space.lr: a list is no gene"));
 }
 
 TEST_CASE("an unused gene and a $name without a gene are refused") {
@@ -300,7 +300,7 @@ TEST_CASE("load: the error for a missing file suggests the most similar name; a 
     CHECK(config::load(folder / "mnist.yaml").name == "there");
     CHECK_THROWS_WITH_AS(
         (void)config::load(folder / "mnits.yaml"),
-        doctest::Contains(("there is no such file; did you mean " + (folder / "mnist.yaml").string()).c_str()),
+        doctest::Contains(("there is no such file (did you mean " + (folder / "mnist.yaml").string() + "?)").c_str()),
         ConfigError);
     CHECK_THROWS_WITH_AS((void)config::load(folder), doctest::Contains("is no file"), ConfigError);
     CHECK_THROWS_WITH_AS((void)config::load(folder / "none" / "x.yaml"), doctest::Contains("there is no such file"),

@@ -235,7 +235,11 @@ TEST_CASE("check_models accepts a space with at least one valid network; otherwi
                          doctest::Contains("model[0]"), ConfigError);
     CHECK_THROWS_WITH_AS(
         config::check_models(config::parse("model: [flatten, {linear: {units: 7}}]", "f"), {28, 28, 1}, 10),
-        doctest::Contains("28 x 28 x 1 and 10 outputs"), ConfigError);
+        "model[1] (linear): the last layer gives 7 numbers (1 x 1 x 7), but 10 are needed, one for each class or "
+        "target; "
+        "end with flatten and linear: {units: classes}; so no network of this configuration can exist for samples of "
+        "28 x 28 x 1 and 10 outputs",
+        ConfigError);
 }
 
 TEST_CASE("recipe: data.memory streamed needs data from files, and prefetch options cannot be genes") {

@@ -137,7 +137,7 @@ TEST_CASE("a single value instead of a range defines a fixed gene, in the file a
         "file.yaml:2: training.learning_rate: '-1', which gene search.space.g (file.yaml:5) can take, is out of range; "
         "accepted: auto or a number above 0 and up to 1000");
     CHECK(contains(problem_of(with_one_gene("$x")), "search.space.g: no gene can stand here"));
-    CHECK(contains(problem_of(with_one_gene("[1, 2]")), "search.space.g: a list is no section"));
+    CHECK(contains(problem_of(with_one_gene("[1, 2]")), "search.space.g: a list is no gene"));
 
     const config::Config first = config::parse(with_one_gene("0.5"), "f");
     CHECK(config::parse(first.text(), "again").space == first.space);

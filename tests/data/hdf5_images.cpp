@@ -96,6 +96,8 @@ TEST_CASE("hdf5: a missing file, a folder and a file of another format are rejec
     CHECK(contains(problem_of(data::Kind::hdf5, folder.path()), "is no file; tools/images_to_hdf5.py"));
     write_bytes(path, Bytes(4096, 'x'));
     CHECK(contains(problem_of(data::Kind::hdf5, path), "cannot be opened as HDF5"));
+    CHECK(contains(problem_of(data::Kind::hdf5, folder.path() / "some.hdf5"),
+                   "there is no such file (did you mean " + path.string() + "?)"));
 }
 
 /// Writes a training set and a test set of `shape`, with bytes that count up from 0. Both sets get the attribute

@@ -122,6 +122,22 @@ TEST_CASE("different templates have different fingerprints; unreadable templates
     CHECK_NOTHROW(check_program(""));
     CHECK_THROWS_AS(check_program("/etc/passwd"), ConfigError);
     CHECK_THROWS_AS(check_program("no-such-program"), ConfigError);
+    CHECK_THROWS_WITH_AS(check_program("~/bin/python"), doctest::Contains("started (~ is not expanded: write "),
+                         ConfigError);
+}
+
+TEST_CASE("home_word is an argument that begins with ~/, unless a shell runs the command") {
+    config::CommandObjective objective;
+    const search::Space space;
+    const auto word = [&](const std::string& command, bool shell) {
+        objective.command = command;
+        objective.shell = shell;
+        return CommandLine(objective, space, 1, {}, "/").home_word();
+    };
+
+    CHECK(word("python ~/train.py", false) == "~/train.py");
+    CHECK(word("python ~/train.py", true).empty());
+    CHECK(word("python train.py a~/b ~", false).empty());
 }
 
 TEST_CASE("scripts without interpreter and programs that only a relative PATH entry finds are refused") {

@@ -196,7 +196,7 @@ TEST_CASE("plan: invalid layers are rejected; the message names the layer") {
     CHECK(contains(complaint({FlattenLayer{}, ConvLayer{}, LinearLayer{}}), "model[1] (conv)"));
     CHECK(contains(complaint({FlattenLayer{}, PoolLayer{}, LinearLayer{}}), "model[1] (max_pool)"));
     CHECK(contains(complaint({FlattenLayer{}, LinearLayer{.repeat = -1}}), "model[1] (linear): repeat"));
-    CHECK(contains(complaint({ConvLayer{}}), "(1, 1, 10)"));
+    CHECK(contains(complaint({ConvLayer{}}), "gives 7840 numbers (28 x 28 x 10), but 10 are needed"));
     CHECK(contains(complaint({FlattenLayer{}, LinearLayer{.units = 9}}), "model[1] (linear)"));
     CHECK(contains(complaint({FlattenLayer{}, LinearLayer{.activation = Activation::relu}}), "activation is relu"));
     CHECK(contains(complaint({FlattenLayer{}, LinearLayer{}, ActivationLayer{Activation::tanh}}), "model[2] (tanh)"));

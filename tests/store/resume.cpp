@@ -207,6 +207,28 @@ TEST_CASE("recover returns nothing for a directory without a run, and throws eac
     CHECK_THROWS_AS(static_cast<void>(recover(directory, OnDamage::set_aside)), FileError);
 }
 
+TEST_CASE("no_run_text names the run that was meant: a similar name, the runs in a folder, the folder of a file") {
+    const TemporaryFolder folder;
+    const auto meant = [&](const char* path) {
+        std::string text = no_run_text(RunDirectory(folder / path));
+        const std::string before = "there is no run here (no population.h5)";
+        REQUIRE(text.starts_with(before));
+        return text.substr(before.size());
+    };
+    const auto hint = [&](const char* path) { return fmt::format("; did you mean {}?", (folder / path).string()); };
+    for (const char* run : {"all/mnist", "all/cifar"}) {
+        RunDirectory(folder / run).create();
+        put_contents(RunDirectory(folder / run).archive(), "");
+    }
+
+    CHECK(meant("all/mnits") == hint("all/mnist"));
+    CHECK(meant("all/mnist/population.h5") == hint("all/mnist"));
+    CHECK(meant("all/mnist.yaml") == hint("all/mnist"));
+    CHECK(meant("all") ==
+          fmt::format("; did you mean {} or {}?", (folder / "all/cifar").string(), (folder / "all/mnist").string()));
+    CHECK(meant("all/zebra").empty());
+}
+
 TEST_CASE("recover refuses a directory with files of an earlier run but without an archive") {
     const auto refused = [](const RunDirectory& directory, const char* why) {
         for (const OnDamage on_damage : {OnDamage::leave, OnDamage::set_aside}) {

@@ -51,10 +51,18 @@ auto retry(Call call) -> decltype(call()) {
 /// too long. Throws StorageError if stat() fails for another reason.
 [[nodiscard]] bool is_there(const std::filesystem::path& path);
 
-/// Returns the reason why a path is not of `kind` (file, folder). `failure` is the error code of
-/// std::filesystem::status for the path. Returns "there is no such file" if the path does not exist, "is no file" if
-/// status succeeded, and otherwise the system's error text.
-[[nodiscard]] std::string why_not(const char* kind, const std::error_code& failure);
+/// Returns an existing path that was probably meant instead of `path`, which does not exist: each missing part is
+/// replaced by a name in its folder with the same stem or a similar spelling. Returns an empty path if there is none.
+[[nodiscard]] std::filesystem::path similar_beside(const std::filesystem::path& path);
+
+/// Returns a hint for a path that does not exist: " (did you mean data/tex.h5?)", or for a path that begins with ~
+/// " (~ is not expanded: write /home/me/tex.h5)". Returns an empty text if there is none.
+[[nodiscard]] std::string path_hint(const std::filesystem::path& path);
+
+/// Returns the reason why `path` is not of `kind` (file, folder). `failure` is the error code of
+/// std::filesystem::status for the path. Returns "there is no such file" with a hint if the path does not exist, "is no
+/// file" if status succeeded, and otherwise the system's error text.
+[[nodiscard]] std::string why_not(const char* kind, const std::filesystem::path& path, const std::error_code& failure);
 
 /// Returns the entries of a folder, sorted by name, or nothing if the folder does not exist. Throws StorageError.
 [[nodiscard]] std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder);

@@ -40,7 +40,9 @@ struct Recovered {
 /// Reads a run directory without changing it. Throws ConfigError if the directory holds no run.
 [[nodiscard]] Recovered recover_run(const RunDirectory& directory, Curves curves = Curves::read);
 
-/// Throws ConfigError that says that `directory` holds no run.
+/// Returns the message that `directory` holds no run, with the run directory that was probably meant.
+[[nodiscard]] std::string no_run_text(const RunDirectory& directory);
+/// Throws ConfigError with the path of `directory` and no_run_text().
 [[noreturn]] void throw_no_run(const RunDirectory& directory);
 
 /// Returns the known duration of each start, in seconds. The duration is the longest time that a worker of the start
