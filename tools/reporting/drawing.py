@@ -20,8 +20,9 @@ AMOUNTS = scale("#edf4fb", "#9ecae1", "#4292c6", "#08519c", "#08306b")
 RANKS = scale("#440154", "#3b528b", "#21918c", "#5ec962", "#fde725")  # 0 is the best
 
 
-def figure(rows=1, columns=1, height=430, margin=None, layout=None, **subplots):
-    made = make_subplots(rows, columns, **subplots) if rows * columns > 1 else go.Figure()
+def figure(rows=0, columns=1, height=430, margin=None, layout=None, **subplots):
+    """Returns an empty figure; with `rows` it has subplots."""
+    made = make_subplots(rows, columns, **subplots) if rows else go.Figure()
     made.update_layout(height=height, margin={"l": 70, "r": 30, "t": 30, "b": 55, **(margin or {})}, hovermode="closest", **(layout or {}))
     return made
 
