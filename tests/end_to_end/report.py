@@ -147,13 +147,29 @@ def words_for_things(folder):
         check(math.isclose(min(drawn), 100 * best), f"{section} is not in percent: {min(drawn)}, the best is {best}")
     passed("an error is called so on every axis and in the text, in percent")
 
-    star = trace(figures["Progress"], "best")
+
+def interval_of_star(figure):
+    star = trace(figure, "best")
+    return star["y"][0] - star["error_y"]["arrayminus"][0], star["y"][0] + star["error_y"]["array"][0]
+
+
+def best_has_interval(folder):
+    """Compares the interval of an error with Wilson's, and that of a loss with 1.96 standard errors of the mean."""
+    run = folder.path / "runs" / "other"
+    figure = figures_of(folder.path / "error.html")["Progress"]
+    best = trace(figure, "best so far")["y"][-1] / 100
     with h5py.File(run / "models" / "best.h5") as file:
-        low, high = wilson(best, len(file["validation/index"]))
-    drawn = (star["y"][0] - star["error_y"]["arrayminus"][0], star["y"][0] + star["error_y"]["array"][0])
-    check(np.allclose(drawn, (100 * low, 100 * high), atol=1e-6), f"the interval of the best is {drawn}, expected {low}, {high}")
-    check(star["text"] == [best_id(run)], f"the star is called {star['text']}")
-    passed("the best is marked, with the 95 % interval of its error")
+        expected = 100 * np.array(wilson(best, len(file["validation/index"])))
+    check(np.allclose(interval_of_star(figure), expected, atol=1e-6), f"the interval of the best is {interval_of_star(figure)}, expected {expected}")
+    check(trace(figure, "best")["text"] == [best_id(run)], f"the star is called {trace(figure, 'best')['text']}")
+
+    figure = figures_of(folder.path / "front.html")["Progress"]
+    with h5py.File(folder.path / "runs/front/models/best.h5") as file:
+        truth = file["validation/truth"][:]
+        losses = -np.log(file["validation/scores"][:][np.arange(len(truth)), truth].astype(float))
+    best, error = trace(figure, "best so far")["y"][-1], 1.96 * losses.std() / math.sqrt(len(losses))
+    check(np.allclose(interval_of_star(figure), (best - error, best + error), atol=0.2 * error), f"{interval_of_star(figure)}, expected {best} ± {error}")
+    passed("the best is marked, with the 95 % interval of its error or loss")
 
 
 def best_curve(figures):
@@ -608,6 +624,7 @@ def main():
         configuration_of_best(folder)
         dark_page(folder)
         words_for_things(folder)
+        best_has_interval(folder)
         states(folder)
         follow(folder)
         random_search(folder)
