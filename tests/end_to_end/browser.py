@@ -35,12 +35,17 @@ def chromium():
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
+def dumped(path, *flags):
+    """Returns the page after its scripts ran, and the lines that it wrote to the console."""
+    browser = subprocess.run([chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--enable-unsafe-swiftshader", "--enable-logging=stderr",
+                              "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=60000", "--dump-dom", *flags, f"file://{path}"],
+                             capture_output=True, text=True, timeout=600, check=False)
+    return browser.stdout, [line for line in browser.stderr.splitlines() if "CONSOLE" in line and "GL Driver Message" not in line]
+
+
 def open_page(path):
     """Returns ({chart: number of drawn elements}, lines that the page wrote to the console)."""
-    browser = subprocess.run([chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--enable-unsafe-swiftshader", "--enable-logging=stderr",
-                              "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=60000", "--dump-dom", f"file://{path}"],
-                             capture_output=True, text=True, timeout=600, check=False)
     charts = Charts()
-    charts.feed(browser.stdout)
-    console = [line for line in browser.stderr.splitlines() if "CONSOLE" in line and "GL Driver Message" not in line]
+    page, console = dumped(path)
+    charts.feed(page)
     return charts.drawn, console

@@ -1,7 +1,9 @@
 """Checks tools/report.py on real runs. A real browser draws every figure without a console message, and the figures
 agree with population.h5. Also checks reports of several runs, and the errors for folders without a run."""
 import html
+import itertools
 import json
+import math
 import re
 import shutil
 import signal
@@ -11,8 +13,8 @@ import sys
 import h5py
 import numpy as np
 
-from browser import chromium, open_page
-from harness import FINCH, SKIPPED, SOURCE, TINY, Folder, check, end_of_short_form, individuals, outcome_words, passed, wait_for
+from browser import chromium, dumped, open_page
+from harness import FINCH, SKIPPED, SOURCE, TINY, Folder, check, end_of_short_form, environment, individuals, outcome_words, passed, wait_for
 
 REPORT = SOURCE / "tools" / "report.py"
 FRONT = TINY.replace("objective: validation_loss", "objective: [validation_loss, parameters]\n  exchange: {kind: migration, probability: 1}").replace(
@@ -28,17 +30,33 @@ def made(folder, *arguments, expect=0):
 
 
 def figures_of(page):
-    """Returns {title of the section: figure} of a page."""
-    text = page.read_text()
+    """Returns {title of the section: figure} of a page. The second figure of a section has the title with " 2"."""
     found = {}
-    for part in re.split(r'<h2 id="[^"]*">', text)[1:]:
-        for figure in re.findall(r"const made = (\{.*?\}); Plotly", part, re.DOTALL):
-            found[html.unescape(part.split("<")[0])] = json.loads(figure)
+    for part in re.findall(r'<section id="[^"]*">.*?</section>', page.read_text(), re.DOTALL):
+        title = html.unescape(re.search(r"<h[23]>([^<]*)", part)[1])
+        for number, figure in enumerate(re.findall(r'<script type="application/json">(.*?)</script>', part, re.DOTALL)):
+            found[title + " 2" * number] = json.loads(figure)
     return found
 
 
+def sections_of(text):
+    return [html.unescape(title) for title in re.findall(r'<section id="[^"]*"><h[23]>([^<]*)', text)]
+
+
+def trace(figure, name):
+    return next(trace for trace in figure["data"] if trace.get("name") == name)
+
+
+def with_script(page, name, script):
+    """Copies a page, with a script behind its own. Returns the path."""
+    copy = page.with_name(name)
+    copy.write_text(page.read_text().replace("</body>", f"<script>{script}</script></body>"))
+    return copy
+
+
 def check_drawn(page, least):
-    charts, console = open_page(page)
+    """Checks that a browser draws every figure. A reader opens all folded parts."""
+    charts, console = open_page(with_script(page, "opened.html", "document.querySelectorAll('details').forEach((part) => { part.open = true; })"))
     check(len(charts) >= least and all(charts.values()), f"{page}: drawn in each figure: {charts}; expected something in {least} or more")
     check(not console, f"{page}: the browser complains: {console}")
     text = page.read_text()
@@ -51,7 +69,7 @@ def check_numbers(run, figures):
     """Compares the figures with the rows of the archive, which this test reads without the code of the report."""
     rows, words = list(individuals(run).values()), outcome_words(run)
     done = [row for row in rows if words[row["outcome"]] == "evaluated"]
-    progress = figures["Progress"]["data"][0]
+    progress = trace(figures["Progress"], "best so far")
     check(progress["y"][-1] == min(row["loss"] for row in done), f"best so far ends at {progress['y'][-1]}")
     check(all(one >= other for one, other in zip(progress["y"], progress["y"][1:])), "best so far rises")
     ended = figures["How evaluations ended"]["data"]
@@ -75,7 +93,7 @@ def trained_runs(folder):
     check_drawn(folder.path / "front.html", 10)
     figures = figures_of(folder.path / "front.html")
     done = check_numbers(run, figures)
-    front = figures["The front"]["data"][1]
+    front = trace(figures["The front"], "the front")
     expected = naive_front({(float(row["loss"]), float(row["parameters"])) for row in done})
     check(list(zip(front["y"], front["x"])) == expected, f"the front is {list(zip(front['y'], front['x']))}, expected {expected}")
     with h5py.File(run / "models" / "best.h5") as best, h5py.File(run / "population.h5") as archive:
@@ -85,7 +103,7 @@ def trained_runs(folder):
         check(shown == len(best["test/mistakes/index"]) > 0, f"{shown} pictures of {len(best['test/mistakes/index'])} mistakes")
         moved = np.array(figures["Exchange between islands"]["data"][0]["z"])
         check(moved.sum() == len(archive["homes"]), f"{moved.sum()} moves, expected {len(archive['homes'])}")
-    curve = next(trace for trace in figures["Learning curves"]["data"] if trace["name"] == "best")
+    curve = best_curve(figures)
     check(min(one for one in curve["y"] if one is not None) == min(row["loss"] for row in done), "the best learning curve is another's")
     text = html.unescape((folder.path / "front.html").read_text())
     sentences = (run / "summary.txt").read_text().partition("\nnext\n")[0].split("\n  - ")[1:]
@@ -111,17 +129,259 @@ def words_for_things(folder):
     run = folder.path / "runs" / "other"
     made(folder, run, "-o", "error.html")
     figures = figures_of(folder.path / "error.html")
-    title = "validation error (share of images)"
+    title = "validation error (%)"
     for section in ("Progress", "Learning curves", "Each gene"):
-        check(title in axis_titles(figures[section]), f"{section}: {axis_titles(figures[section])}")
+        titles = {text.replace("<br>", " ") for text in axis_titles(figures[section])}
+        check(title in titles, f"{section}: {titles}")
     check(figures["Genes and error"]["data"][0]["dimensions"][-1]["label"] == title, "parallel coordinates have another axis")
-    text = re.sub(r"<pre>.*</pre>|<script>.*?</script>", "", (folder.path / "error.html").read_text(), flags=re.DOTALL)
+    text = re.sub(r"<pre>.*?</pre>|<script.*?</script>|<style>.*?</style>", "", (folder.path / "error.html").read_text(), flags=re.DOTALL)
     check("loss" not in text, f"an error is called a loss: {re.findall('.{60}loss.{60}', text)}")
+    check("share of images" not in text, "an error has two units")
     words = outcome_words(run)
-    curve = next(trace for trace in figures["Learning curves"]["data"] if trace["name"] == "best")
-    best = min(row["loss"] for row in individuals(run).values() if words[row["outcome"]] == "evaluated")
-    check(min(one for one in curve["y"] if one is not None) == best, "the best learning curve is of another measure")
-    passed("an error is called so on every axis and in the text")
+    done = [float(row["loss"]) for row in individuals(run).values() if words[row["outcome"]] == "evaluated"]
+    best = min(done)
+    curve = best_curve(figures)
+    check(math.isclose(min(one for one in curve["y"] if one is not None), 100 * best), "the best learning curve is of another measure")
+    check(f"<td>{100 * best:.2f} %</td>" in text, "the table of the best is not in percent")
+    for section, drawn in (("Each gene", figures["Each gene"]["data"][0]["y"]), ("Progress", trace(figures["Progress"], "best so far")["y"])):
+        check(math.isclose(min(drawn), 100 * best), f"{section} is not in percent: {min(drawn)}, the best is {best}")
+    passed("an error is called so on every axis and in the text, in percent")
+
+
+def interval_of_star(figure):
+    star = trace(figure, "best")
+    return star["y"][0] - star["error_y"]["arrayminus"][0], star["y"][0] + star["error_y"]["array"][0]
+
+
+def best_has_interval(folder):
+    """Compares the interval of an error with Wilson's, and that of a loss with 1.96 standard errors of the mean."""
+    run = folder.path / "runs" / "other"
+    figure = figures_of(folder.path / "error.html")["Progress"]
+    best = trace(figure, "best so far")["y"][-1] / 100
+    with h5py.File(run / "models" / "best.h5") as file:
+        expected = 100 * np.array(wilson(best, len(file["validation/index"])))
+    check(np.allclose(interval_of_star(figure), expected, atol=1e-6), f"the interval of the best is {interval_of_star(figure)}, expected {expected}")
+    check(trace(figure, "best")["text"] == [best_id(run)], f"the star is called {trace(figure, 'best')['text']}")
+
+    figure = figures_of(folder.path / "front.html")["Progress"]
+    with h5py.File(folder.path / "runs/front/models/best.h5") as file:
+        truth = file["validation/truth"][:]
+        losses = -np.log(file["validation/scores"][:][np.arange(len(truth)), truth].astype(float))
+    best, error = trace(figure, "best so far")["y"][-1], 1.96 * losses.std() / math.sqrt(len(losses))
+    check(np.allclose(interval_of_star(figure), (best - error, best + error), atol=0.2 * error), f"{interval_of_star(figure)}, expected {best} ± {error}")
+    passed("the best is marked, with the 95 % interval of its error or loss")
+
+
+def best_curve(figures):
+    return next(trace for trace in figures["Learning curves"]["data"] if trace["name"].startswith("best: "))
+
+
+def best_id(run):
+    words = outcome_words(run)
+    return id_text(min((row["loss"], row["reused_from"] != 0, key) for key, row in individuals(run).items() if words[row["outcome"]] == "evaluated")[2])
+
+
+def wilson(rate, samples):
+    """Returns the rates p for which |rate - p| is 1.96 standard errors of p: the definition of Wilson's interval, by
+    bisection."""
+    def end(outer):
+        inner = rate
+        for _ in range(80):
+            middle = (inner + outer) / 2
+            is_inside = abs(rate - middle) <= 1.959964 * math.sqrt(middle * (1 - middle) / samples)
+            inner, outer = (middle, outer) if is_inside else (inner, middle)
+        return inner
+    return end(0.0), end(1.0)
+
+
+def hypervolume(folder):
+    """Compares the hypervolume with the area of a fine grid."""
+    def scatter(rows, outcomes):
+        random = np.random.default_rng(0)
+        rows["outcome"], rows["loss"], rows["parameters"] = outcomes["evaluated"], random.uniform(0.2, 0.9, len(rows)), random.integers(100, 9000, len(rows))
+
+    changed(folder, "front", "area", scatter)
+    made(folder, "runs/area", "-o", "area.html")
+    figure, text = figures_of(folder.path / "area.html")["The front 2"], (folder.path / "area.html").read_text()
+    rows = sorted(individuals(folder.path / "runs/area").values(), key=lambda row: (row["finished"], row["id"]))
+    points = np.array([(row["loss"], row["parameters"]) for row in rows], float)
+    low, high = np.array([(min(axis), max(axis)) for axis in zip(*naive_front({tuple(point) for point in points}))]).T
+    reference = high + 0.1 * (high - low)
+    grid = (np.arange(400) + 0.5) / 400
+    cells = np.stack([axis.ravel() for axis in np.meshgrid(*(low + (reference - low) * grid[:, None]).T)], axis=1)
+    for count in (1, len(points) // 2, len(points)):
+        area = (points[:count, None] <= cells[None]).all(axis=2).any(axis=0).mean()
+        drawn = figure["data"][0]["y"][count - 1]
+        check(abs(drawn - area) < 0.01, f"after {count} individuals the hypervolume is {drawn}, expected {area}")
+    check(f"loss {reference[0]:.5g}, parameters {reference[1]:.4g}." in text, f"the page does not name the reference point {reference}")
+    passed("the hypervolume is the area that the front dominates")
+
+
+def folded_parts(folder):
+    """Checks the order of the sections, and that a folded figure gets its width when a reader opens it."""
+    page = folder.path / "front.html"
+    results, course = page.read_text().split("<h2>How the run went</h2>")
+    expected = ["Summary", "The best of all", "Progress", "Learning curves", "Genes and loss", "Each gene", "What mattered", "Pairs of genes",
+                "The front", "The best network's mistakes"]
+    check(sections_of(results) == expected, f"results: {sections_of(results)}")
+    expected = ["Facts", "How evaluations ended", "Workers", "Exchange between islands", "Where the best comes from", "Configuration"]
+    check(sections_of(course) == expected, f"how the run went: {sections_of(course)}")
+    folded = len(figures_of(page)) - results.count('class="chart"')
+    charts = open_page(page)[0]
+    check(sum(not count for count in charts.values()) == folded > 2, f"drawn while folded: {charts}")
+    text = dumped(folder.path / "opened.html")[0]
+    widths = [float(width) for width in re.findall(r'<svg class="main-svg"[^>]* width="([\d.]+)"', text)]
+    check(widths and min(widths) > 200 and sum(width > 600 for width in widths) > folded, f"widths {widths}")
+    passed("results come first; the course of the run is folded, and its figures have their size when it is opened")
+
+
+def ticks_of(figure):
+    """Returns {title of the axis: (tick values, tick texts)}."""
+    return {axis["title"]["text"]: (axis["tickvals"], axis["ticktext"]) for name, axis in figure["layout"].items()
+            if name[1:5] == "axis" and "title" in axis and "tickvals" in axis}
+
+
+def round_ticks(folder):
+    """Checks the ticks of genes: powers of ten times 1, 2 or 5 for lr, whole numbers for layers, options for
+    activation. Choices of one option do not run through one point."""
+    figures = figures_of(folder.path / "front.html")
+    parallel = {axis["label"]: axis for axis in figures["Genes and loss"]["data"][0]["dimensions"]}
+    menu = figures["Pairs of genes"]["layout"]["updatemenus"][0]["buttons"]
+    places = {"Each gene": ticks_of(figures["Each gene"]), "parallel": {name: (axis["tickvals"], axis["ticktext"]) for name, axis in parallel.items()},
+              "pairs": {change[f"{axis}.title.text"]: (change[f"{axis}.tickvals"], change[f"{axis}.ticktext"]) for axis in ("xaxis", "yaxis")
+                        for change in (button["args"][1] for button in menu)}}
+    for place, ticks in places.items():
+        values, texts = ticks["lr"]
+        check(len(values) > 1 and all(f"{10 ** value:.1e}"[:3] in ("1.0", "2.0", "5.0") for value in values), f"{place}: lr has ticks {texts}")
+        check(np.allclose([float(text) for text in texts], 10.0 ** np.array(values)), f"{place}: lr: {values} are called {texts}")
+        values, texts = ticks["layers"]
+        check(all(value == int(value) and text == str(int(value)) for value, text in zip(values, texts)), f"{place}: layers has ticks {texts}")
+        check(ticks["activation"][1] == ["relu", "sigmoid", "tanh"], f"{place}: activation has ticks {ticks['activation']}")
+    moved = np.array(parallel["activation"]["values"])
+    check(0 < abs(moved - np.rint(moved)).max() < 0.25 and len(set(moved)) == len(moved), "lines of one option run through one point")
+    passed("ticks are powers of ten, whole numbers and options; equal options are apart")
+
+
+def importance_has_errors(folder):
+    """Checks that no bar is negative, and that bars whose error reaches 0 are called so."""
+    page = folder.path / "front.html"
+    figure = figures_of(page)["What mattered"]
+    bars = figure["data"][0]
+    check(min(bars["x"]) >= 0, f"bars {bars['x']}")
+    for place, text in enumerate(bars["customdata"]):
+        mean, error = map(float, text.split(" ± "))
+        label = figure["layout"]["annotations"][place]["text"]
+        check(abs(mean - error) < 2e-3 or (label == "0 within error") == (mean < error), f"{text} is called {label}")
+        check(0 <= bars["error_x"]["arrayminus"][place] <= bars["x"][place] + 1e-12, f"the error of {text} is drawn below 0")
+    check(re.search(r"R² is -?\d\.\d\d \(95 % interval: -?\d+\.\d\d to 0?\.?\d", page.read_text()), "R² has no interval")
+    passed("importances have errors, and are not negative")
+
+
+def random_search(folder):
+    """Compares the line of random search with the mean over all sets of random individuals."""
+    folder.write("ten.yaml", "name: ten\nsearch: {objective: {function: sphere}, propagator: random, budget: {evaluations: 10}}\nworkers: {ranks: 1}\n")
+    folder.run(0, "evolve", "ten.yaml")
+
+    def fail(rows, outcomes):
+        rows["outcome"][:3] = outcomes["failed"]
+        rows["loss"][:3] = np.nan
+
+    changed(folder, "ten", "some", fail)
+    made(folder, "runs/some", "-o", "some.html")
+    line = trace(figures_of(folder.path / "some.html")["Progress"], "random search (expected)")
+    losses = [math.inf] * 3 + [float(row["loss"]) for row in individuals(folder.path / "runs/some").values() if math.isfinite(row["loss"])]
+    check(line["x"] == [1, 2, 3, 4, 5], f"random search is drawn at {line['x']}")
+    for draws, drawn in zip(line["x"], line["y"]):
+        bests = [min(some) for some in itertools.combinations(losses, draws)]
+        expected = np.mean([best for best in bests if math.isfinite(best)])
+        check(math.isclose(drawn, expected), f"the expected best of {draws} random individuals is {drawn}, expected {expected}")
+    passed("random search is the mean over all sets of random individuals, up to half of them")
+
+
+def configuration_of_best(folder):
+    """Checks that `finch train` accepts the copied configuration, and trains the genes of the best."""
+    run = folder.path / "runs" / "front"
+    copied = re.search(r"<pre>([^<]*)</pre><button type=\"button\">Copy the configuration of the best", (folder.path / "front.html").read_text())
+    folder.write("best.yaml", html.unescape(copied[1]))
+    folder.run(0, "train", "best.yaml", "--run", "again", "--set", "workers.islands=1")
+    best = json.loads(folder.run(0, "show", run, best_id(run), "--json"))
+    again = json.loads(folder.run(0, "show", "again", "0.0.1", "--json"))
+    check(again["genes"] == best["genes"] and again["outcome"] == "evaluated", f"{again['genes']}, the best has {best['genes']}")
+    passed("finch train accepts the copied configuration of the best")
+
+
+def small_page(folder):
+    made(folder, "runs/front", "-o", "small.html", "--plotly", "cdn")
+    page = folder.path / "small.html"
+    text = page.read_text()
+    check(len(text) < 1e6 and re.search(r'<script src="https://cdn\.plot\.ly/plotly-\d+\.\d+\.\d+\.min\.js">', text), f"{len(text)} bytes")
+    check("The plotting library is missing" in re.sub(r"<script>.*?</script>", "", dumped(page)[0], flags=re.DOTALL), "without a network the page says nothing")
+    passed("--plotly cdn makes a small page")
+
+
+def dark_page(folder):
+    """Checks the theme of the browser and the button, for the page and its figures."""
+    page = folder.path / "opened.html"
+    for press, flags, theme, paper in (("", [], "light", "255, 255, 255"), ("", ["--blink-settings=preferredColorScheme=0"], "dark", "20, 24, 31"),
+                                       ("document.getElementById('theme').click()", [], "dark", "20, 24, 31")):
+        text, console = dumped(with_script(page, "theme.html", press), *flags)
+        check(f'data-theme="{theme}"' in text.split("<head>")[0], f"{press} {flags}: the theme is not {theme}")
+        papers = set(re.findall(r'<svg class="main-svg"[^>]*style="[^"]*background: rgb\(([^)]*)\)', text))
+        check(papers == {paper} and not console, f"{theme}: figures on {papers}; {console}")
+    passed("the page and its figures are light or dark, as the browser or the button asks")
+
+
+def start_report(folder, *arguments):
+    return subprocess.Popen([sys.executable, str(REPORT), *map(str, arguments), "--follow", "--interval", "0.2"], cwd=folder.path, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment())
+
+
+def follow(folder):
+    """Checks that --follow waits for the archive, rewrites the page, and leaves a final page that does not reload."""
+    page = folder.path / "follow.html"
+
+    def has(text):
+        return page.exists() and text in page.read_text()
+
+    def end(report):
+        output = report.communicate()[0]
+        check(report.returncode == 0 and "figures" in output, f"report.py --follow: exit code {report.returncode}: {output}")
+        check(has('data-reload="0"'), "the final page reloads itself")
+
+    running = folder.start(0, "evolve", "slow.yaml", "--fresh")
+    wait_for(lambda: (folder.path / "runs/slow/lock").exists() or running.poll() is not None, "a lock")
+    report = start_report(folder, "runs/slow", "-o", "follow.html")
+    wait_for(lambda: has('data-reload="0.2"') or report.poll() is not None, "a page that reloads itself")
+    first = page.stat().st_ino
+    wait_for(lambda: page.stat().st_ino != first or report.poll() is not None, "a second page")
+    report.send_signal(signal.SIGINT)
+    end(report)
+    check(has("<td>state</td><td>running</td>"), "the run is not running")
+
+    check_reload(page)
+    report = start_report(folder, "runs/slow", "-o", "follow.html")
+    wait_for(lambda: has('data-reload="0.2"') or report.poll() is not None, "a page that reloads itself")
+    running.send_signal(signal.SIGTERM)
+    running.wait()
+    end(report)
+    check(has("<td>state</td><td>stopped early</td>"), "the last page is not of the end")
+    check(not list(folder.path.glob(".follow.html*")), "a part of a page is left")
+    passed("--follow rewrites the page until the run ends or SIGINT")
+
+
+def check_reload(page):
+    """Checks that a page that reloads itself keeps the scroll position and what is open."""
+    script = """
+        const visits = Number(sessionStorage.visits || 0) + 1;
+        sessionStorage.visits = visits;
+        const part = [...document.querySelectorAll("details")].pop();
+        if (visits === 1) { scrollTo(0, 300); part.open = true; }
+        setTimeout(() => { Object.assign(document.body.dataset, { visits, top: scrollY, open: part.open }); }, 50);"""
+    copy = with_script(page, "reload.html", script)
+    copy.write_text(copy.read_text().replace('data-reload="0"', 'data-reload="0.5"').replace(
+        "<body>", "<body><script>if (sessionStorage.visits) document.documentElement.dataset.reload = 0;</script>"))
+    body = re.search(r"<body[^>]*>", dumped(copy)[0])[0]
+    check(all(text in body for text in ('data-visits="2"', 'data-top="300"', 'data-open="true"')), f"after a reload: {body}")
 
 
 def states(folder):
@@ -218,7 +478,7 @@ workers: {ranks: 1}
     changed(folder, "crash", "low", change)
     made(folder, "runs/low", "-o", "low.html")
     figures = figures_of(folder.path / "low.html")
-    traces = {trace["name"]: trace for trace in figures["Learning curves"]["data"]}
+    traces = {trace["name"].partition(":")[0]: trace for trace in figures["Learning curves"]["data"]}
     words, rows = outcome_words(folder.path / "runs/low"), individuals(folder.path / "runs/low")
     trained = {id_text(key) for key, row in rows.items() if words[row["outcome"]] == "evaluated"}
     best = min((row["loss"], key) for key, row in rows.items() if words[row["outcome"]] == "evaluated")[1]
@@ -256,13 +516,13 @@ def same_best(folder):
     for name, best, loss in (("noisy", told[2], float(told[1])), ("repeated", told[2], float(told[1])), ("equal", id_text(third), 0.5)):
         made(folder, f"runs/{name}", "-o", "best.html")
         page = (folder.path / "best.html").read_text()
-        first = re.search(r"<h2[^>]*>The best of all.*?<td>([^<]*)", page, re.DOTALL)
+        first = re.search(r"<h2>The best of all.*?<td>([^<]*)", page, re.DOTALL)
         check(f"<td>best</td><td>{best}</td>" in page and first[1] == best, f"{name}: the best is {best}, the table begins with {first[1]}")
         figures = figures_of(folder.path / "best.html")
-        end = figures["Progress"]["data"][0]["y"][-1]
+        end = trace(figures["Progress"], "best so far")["y"][-1]
         check(abs(end - loss) < 1e-5 * abs(loss), f"{name}: Progress ends at {end}, the best has {loss}")
         tree = figures.get("Where the best comes from")
-        check(tree["data"][1]["text"][0] == best if tree else f"{best} has no parents" in page, f"{name}: the family tree is another's")
+        check(best in tree["data"][1]["text"] if tree else f"{best} has no parents" in page, f"{name}: the family tree is another's")
     passed("the best is that of finch status, without the repeats of a final choice and among equals")
 
 
@@ -280,10 +540,15 @@ def failures_first(folder):
         changed(folder, "words", name, change)
         made(folder, f"runs/{name}", "-o", "failed.html")
         page = (folder.path / "failed.html").read_text()
-        sections = re.findall(r'<h2 id="[^"]*">([^<]*)', page)
+        sections = sections_of(page)
         check(sections[0] == "How evaluations ended" and sections.count(sections[0]) == 1 and not absent & set(sections), f"{name}: sections {sections}")
         check(f"{name} has no result" in page and ("Learning curves" in sections) == (name == "cut"), f"{name}: sections {sections}")
-    passed("a run without results shows its failures first, also if some were pruned")
+        check(page.index("How evaluations ended</h2>") < page.index("<details>"), f"{name}: the failures are folded")
+    made(folder, "runs/failed", "runs/words", "-o", "several.html")
+    page = (folder.path / "several.html").read_text()
+    sections = sections_of(page)
+    check(sections[0] == "Summary" and "Each gene" in sections and "below Progress show words, the best of the runs" in page, f"failed, words: {sections}")
+    passed("a run without results shows its failures first, also if some were pruned; of several runs the best is shown")
 
 
 def hostile_words(folder):
@@ -353,10 +618,20 @@ def main():
         sys.exit(SKIPPED)
     with Folder() as folder:
         trained_runs(folder)
+        folded_parts(folder)
+        round_ticks(folder)
+        importance_has_errors(folder)
+        configuration_of_best(folder)
+        dark_page(folder)
         words_for_things(folder)
+        best_has_interval(folder)
         states(folder)
+        follow(folder)
+        random_search(folder)
+        hypervolume(folder)
         no_run(folder)
         end_of_short_form()
+        small_page(folder)
         hostile_words(folder)
         same_best(folder)
         curves_of_failures(folder)

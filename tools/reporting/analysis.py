@@ -60,6 +60,7 @@ class Forest:
         known_x, unseen_x, known_y, unseen_y = train_test_split(x, y, test_size=0.3, random_state=0)
         self.model = RandomForestRegressor(200, min_samples_leaf=2, max_features=0.7, random_state=0).fit(known_x, known_y)
         self.score = self.model.score(unseen_x, unseen_y)
+        self.score_interval = self._score_interval(unseen_y, self.model.predict(unseen_x))
         self.samples = len(table)
         self.importance, self.deviation = self._importance(unseen_x, unseen_y)
 
@@ -86,6 +87,15 @@ class Forest:
                 falls[gene, turn] = self.score - self.model.score(shuffled, y)
         return falls.mean(axis=1), falls.std(axis=1)
 
+    @staticmethod
+    def _score_interval(y, predicted, resamples=1000):
+        """Returns the 95 % interval of R², by a bootstrap of the unseen individuals."""
+        drawn = np.random.default_rng(0).integers(len(y), size=(resamples, len(y)))
+        residuals = ((y - predicted) ** 2)[drawn].sum(axis=1)
+        spread = y[drawn].var(axis=1) * len(y)
+        scores = 1 - residuals[spread > 0] / spread[spread > 0]
+        return tuple(np.quantile(scores, [0.025, 0.975])) if len(scores) else (-np.inf, 1.0)
+
     def order(self):
         """Returns the genes, the most important first."""
         return [self.run.genes[place] for place in np.argsort(-self.importance)]
@@ -106,12 +116,113 @@ class Forest:
 
 
 def best_so_far(run):
-    """Returns the measured individuals with a column `evaluations`, their number in the order of their ends, and the
-    individuals that were the best when they ended.
+    """Returns the measured individuals with a column `evaluations`, the number of evaluations that had ended with them,
+    and the individuals that were the best when they ended.
     """
-    table = run.measured.assign(evaluations=lambda rows: np.arange(1, len(rows) + 1))
+    ends = np.sort(run.ended.finished)
+    table = run.measured.assign(evaluations=lambda rows: np.searchsorted(ends, rows.finished, side="right"))
     counted = table[table.outcome != "pruned"]
     return table, counted[counted.loss < counted.loss.cummin().shift(fill_value=np.inf)]
+
+
+def wilson_interval(events, samples):
+    """Returns the 95 % interval of a rate (Wilson, Journal of the American Statistical Association 22, 1927)."""
+    z, rate = 1.959964, events / samples
+    centre = (rate + z * z / (2 * samples)) / (1 + z * z / samples)
+    half = z / (1 + z * z / samples) * np.sqrt(rate * (1 - rate) / samples + z * z / (4 * samples ** 2))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def sample_losses(run):
+    """Returns the loss of each validation sample of models/best.h5, if their mean is the recorded loss."""
+    scores, truth, guess = (run.best.get(f"validation/{name}") for name in ("scores", "truth", "predictions"))
+    if scores is not None and truth is not None and len(truth):
+        candidates = [-np.log(np.maximum(1e-30, scores[np.arange(len(truth)), truth].astype(float)))]
+    elif guess is not None and truth is not None and len(truth) and guess.shape == truth.shape:
+        distance = np.abs(guess.astype(float) - truth).reshape(len(truth), -1)
+        candidates = [(distance ** power).mean(axis=1) for power in (2, 1)]
+    else:
+        return None
+    recorded = float(run.best["validation/loss"])
+    return next((losses for losses in candidates if abs(losses.mean() - recorded) <= 1e-3 * abs(recorded)), None)
+
+
+def interval_of_best(run):
+    """Returns the 95 % interval of the best individual's loss, given the validation samples; None if these are unknown.
+
+    It is Wilson's for an error. For a loss it is a bootstrap of the samples of models/best.h5, moved to the best loss.
+    """
+    samples = len(run.best.get("validation/index", []))
+    if not samples or run.complete.empty:
+        return None
+    best = float(run.ranked.loss.iloc[0])
+    if run.measure.is_rate:
+        return wilson_interval(round(best * samples), samples)
+    losses = sample_losses(run)
+    if losses is None:
+        return None
+    random = np.random.default_rng(0)
+    means = [losses[random.integers(samples, size=samples)].mean() for _ in range(1000)]
+    low, high = np.quantile(means, [0.025, 0.975])
+    return best + low - losses.mean(), best + high - losses.mean()
+
+
+def expected_best(losses, most=100):
+    """Returns numbers of draws without replacement from `losses`, and the expected smallest loss of each number, given
+    that one of the draws has a loss. A draw with an infinite loss is an evaluation without a result.
+
+    The expectation is exact: of all C(m, n) sets, C(m - i, n - 1) have the i-th smallest loss as their best. For n <= m
+    it is an unbiased estimate for n new individuals. The numbers end at m / 2: beyond, the smallest loss has more than
+    half of the weight.
+    """
+    count = len(losses)
+    finite = np.sort(losses[np.isfinite(losses)])
+    if not len(finite):
+        return [], []
+    numbers = np.unique(np.geomspace(1, max(1, count // 2), most).astype(int))
+    place = np.arange(1, len(finite))
+    means = []
+    for draws in numbers:
+        weights = draws / count * np.cumprod([1, *np.maximum(0, count - place - draws + 1) / (count - place)])
+        means.append(float(weights @ finite / weights.sum()))
+    return numbers.tolist(), means
+
+
+def random_losses(run):
+    """Returns the losses of the random individuals of a run; infinity without a loss of a complete training."""
+    rows = run.ended[run.ended.operator == "random"]
+    return rows.loss.where((rows.outcome == "evaluated") & np.isfinite(rows.loss), np.inf).to_numpy(float)
+
+
+def hypervolume(points, reference):
+    """Returns the area between `points` (individuals, 2) and the reference point that the points dominate."""
+    front = points[(points < reference).all(axis=1)]
+    area, height = 0.0, reference[1]
+    for x, y in front[np.lexsort((front[:, 1], front[:, 0]))]:
+        if y < height:
+            area += (reference[0] - x) * (height - y)
+            height = y
+    return area
+
+
+def hypervolumes(points):
+    """Returns the reference point, and the hypervolume after each of `points` (individuals, 2) as a share of the box
+    between the reference point and the smallest values. Returns None if the front is one point.
+
+    The reference point is the largest value of each objective in the final front, and a tenth of the front's range more.
+    """
+    final = points[front_of(points)]
+    low, high = final.min(axis=0), final.max(axis=0)
+    if not (high > low).all():
+        return None
+    reference = high + 0.1 * (high - low)
+    front, shares = np.empty((0, 2)), []
+    for point in points:
+        if not (front <= point).all(axis=1).any():
+            front = np.vstack([front[~(point <= front).all(axis=1)], point])
+            area = hypervolume(front, reference)
+        shares.append(area / np.prod(reference - low))
+    return reference, shares
 
 
 def ancestors(run, name, most=150):

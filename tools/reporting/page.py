@@ -1,42 +1,61 @@
-"""Builds an HTML file with sections of figures, tables and text. The file contains the plotting library."""
+"""Builds an HTML file with sections of figures, tables and text. By default the file contains the plotting library."""
 import base64
+import contextlib
 import html
 import io
+import pathlib
 
 import numpy as np
 import plotly
 import plotly.offline
 from PIL import Image
 
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #1a202c; margin: 0 auto; max-width: 1180px; padding: 0 24px 80px; }
-h1 { margin: 28px 0 4px; } h2 { margin: 44px 0 4px; border-bottom: 1px solid #e2e8f0; } p { margin: 6px 0; color: #4a5568; }
-nav { position: sticky; top: 0; background: #fffffff0; padding: 8px 0; z-index: 5; border-bottom: 1px solid #e2e8f0; font-size: 13px; }
-nav a { margin-right: 14px; color: #2b6cb0; text-decoration: none; white-space: nowrap; display: inline-block; }
-table { border-collapse: collapse; margin: 10px 0; } td, th { padding: 3px 14px 3px 0; text-align: left; vertical-align: top; border-bottom: 1px solid #edf2f7; }
-.absent { font-style: italic; } pre { background: #f7fafc; padding: 12px; overflow: auto; max-height: 460px; font-size: 13px; }
-.pictures { display: flex; flex-wrap: wrap; gap: 12px; } .pictures figure { margin: 0; font-size: 12px; width: 112px; text-align: center; }
-.pictures img { width: 96px; height: 96px; object-fit: contain; image-rendering: pixelated; background: #000; }
-"""
+FOLDER = pathlib.Path(__file__).resolve().parent
 
 
 class Page:
     def __init__(self, title):
         self.title = title
         self.parts, self.links, self.figures = [], [], 0
+        self.is_in_section, self.heading_level = False, 2
 
     def section(self, title, sentence=""):
+        self.end_section()
         name = f"section-{len(self.links)}"
         self.links.append(f'<a href="#{name}">{html.escape(title)}</a>')
-        self.parts.append(f'<h2 id="{name}">{html.escape(title)}</h2>')
-        if sentence:
-            self.text(sentence)
+        self.parts.append(f'<section id="{name}"><h{self.heading_level}>{html.escape(title)}</h{self.heading_level}>')
+        self.is_in_section = True
+        self.text(sentence)
+
+    def end_section(self):
+        if self.is_in_section:
+            self.parts.append("</section>")
+        self.is_in_section = False
+
+    @contextlib.contextmanager
+    def folded(self, title):
+        """The sections that are added in the `with` block are hidden until the reader opens them."""
+        self.end_section()
+        self.parts.append(f"<details><summary><h2>{html.escape(title)}</h2></summary>")
+        self.heading_level = 3
+        yield
+        self.end_section()
+        self.heading_level = 2
+        self.parts.append("</details>")
+
+    @contextlib.contextmanager
+    def folded_text(self, title):
+        """Hides what is added in the `with` block, inside a section."""
+        self.parts.append(f"<details><summary>{html.escape(title)}</summary>")
+        yield
+        self.parts.append("</details>")
 
     def heading(self, title):
-        self.parts.append(f"<h3>{html.escape(title)}</h3>")
+        self.parts.append(f"<h{self.heading_level + 1}>{html.escape(title)}</h{self.heading_level + 1}>")
 
     def text(self, sentence):
-        self.parts.append(f"<p>{html.escape(sentence)}</p>")
+        if sentence:
+            self.parts.append(f"<p>{html.escape(sentence)}</p>")
 
     def items(self, sentences):
         self.parts.append("<ul>" + "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences) + "</ul>")
@@ -47,18 +66,18 @@ class Page:
             self.parts.append(f'<p class="absent">{html.escape(made)}</p>')
             return
         self.figures += 1
-        name = f"figure-{self.figures}"
-        made = made.to_json().replace("<", "\\u003c")
-        self.parts.append(f'<div class="chart" id="{name}"></div><script>{{const made = {made}; '
-                          f'Plotly.newPlot("{name}", made.data, made.layout, {{displaylogo: false, responsive: true}})}}</script>')
+        width = f"width:{made.layout.width}px;" if made.layout.width else ""
+        self.parts.append(f'<div class="chart" id="figure-{self.figures}" style="{width}height:{made.layout.height}px"></div>'
+                          '<script type="application/json">' + made.to_json().replace("<", "\\u003c") + "</script>")
 
     def table(self, header, rows):
         def row(cells, tag):
             return "<tr>" + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
-        self.parts.append("<table>" + row(header, "th") + "".join(row(cells, "td") for cells in rows) + "</table>")
+        self.parts.append('<div class="scroll"><table>' + row(header, "th") + "".join(row(cells, "td") for cells in rows) + "</table></div>")
 
-    def code(self, text):
-        self.parts.append(f"<pre>{html.escape(text)}</pre>")
+    def code(self, text, button="Copy"):
+        """Adds a text that the reader can copy by a button."""
+        self.parts.append(f'<div class="code"><pre>{html.escape(text)}</pre><button type="button">{html.escape(button)}</button></div>')
 
     def pictures(self, images, captions):
         """Adds pictures. `images` is (N, height, width, channels), in bytes, or in floats that are scaled to 0 to
@@ -67,12 +86,18 @@ class Page:
                  for image, caption in zip(images, captions)]
         self.parts.append('<div class="pictures">' + "".join(tiles) + "</div>")
 
-    def text_of_page(self):
-        library = plotly.offline.get_plotlyjs()
-        return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-                f'<link rel="icon" href="data:,"><title>{html.escape(self.title)}</title><style>{STYLE}</style>'
-                f'<script>{library}</script></head>\n<body><h1>{html.escape(self.title)}</h1>'
-                f'<nav>{"".join(self.links)}</nav>\n' + "\n".join(self.parts) + "\n</body></html>\n")
+    def text_of_page(self, library="inline", reload_seconds=0):
+        """Returns the page. `library` "cdn" loads plotly from the network. A page with `reload_seconds` reloads
+        itself."""
+        self.end_section()
+        script = f"<script>{plotly.offline.get_plotlyjs()}</script>" if library == "inline" else \
+            f'<script src="https://cdn.plot.ly/plotly-{plotly.offline.get_plotlyjs_version()}.min.js"></script>'
+        style, behaviour = ((FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+        return (f'<!DOCTYPE html>\n<html lang="en" data-reload="{reload_seconds}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+                f'<link rel="icon" href="data:,"><title>{html.escape(self.title)}</title><style>{style}</style>'
+                f'{script}</head>\n<body><h1>{html.escape(self.title)}</h1>'
+                f'<nav><button type="button" id="theme">Dark</button>{"".join(self.links)}</nav>\n' + "\n".join(self.parts) +
+                f"\n<script>{behaviour}</script></body></html>\n")
 
 
 def picture_source(image):

@@ -44,9 +44,22 @@ class Gene:
 @dataclasses.dataclass
 class Measure:
     """The quantity that a run minimises: its name, and a title with the unit. src/config/measure.cpp has the same
-    texts."""
+    texts. A rate is a share of images, which reports show in percent."""
     name: str
     title: str
+    is_rate: bool = False
+
+    @property
+    def axis(self):
+        """Returns the title of an axis of shown()."""
+        return f"validation {self.name} (%)" if self.is_rate else self.title
+
+    def shown(self, values):
+        """Returns values of this quantity in the unit of the report."""
+        return 100 * values if self.is_rate else values
+
+    def text(self, value):
+        return f"{100 * value:.2f} %" if self.is_rate else f"{value:.5g}"
 
     @classmethod
     def of(cls, settings):
@@ -57,13 +70,13 @@ class Measure:
         if isinstance(objective, dict):
             return cls("loss", "loss (as the program reports it)")
         if objective == "validation_error":
-            return cls("error", "validation error (share of images)")
+            return cls("error", "validation error (share of images)", is_rate=True)
         loss = settings.get("training", {}).get("loss")
         return cls("loss", "validation loss" + (f" ({loss.replace('_', ' ')})" if loss else ""))
 
     def of_epochs(self, curves):
         """Returns this quantity for each epoch of learning curves."""
-        return 1 - curves.validation_accuracy if self.name == "error" else curves.validation_loss
+        return 1 - curves.validation_accuracy if self.is_rate else curves.validation_loss
 
 
 @dataclasses.dataclass
@@ -136,6 +149,14 @@ class Run:
         ends."""
         table = self.individuals
         return table[table.outcome.isin(RANKED) & np.isfinite(table.loss) & (table.operator != "repeat")].sort_values(["finished", "id_number"])
+
+    @property
+    def ended(self):
+        """Returns the evaluations that ended in this run, with a result or a failure, without repeats of a final
+        choice, in the order of their ends. The summary counts the same evaluations."""
+        table = self.individuals
+        rows = (table.outcome != "unfinished") & (table.operator != "repeat") & (table.reused_from == 0)
+        return table[rows].sort_values(["finished", "id_number"])
 
     @property
     def complete(self):
