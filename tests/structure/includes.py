@@ -21,6 +21,7 @@ import tempfile
 MODULES = {
     "base": (0, []),
     "pixels": (0, []),
+    "images": (0, []),
     "cluster": (1, []),
     "process": (1, []),
     "backend": (1, ["pixels"]),
@@ -29,7 +30,7 @@ MODULES = {
     "search": (2, []),
     "comm": (2, ["cluster", "backend"]),
     "nn": (2, ["backend"]),
-    "data": (2, ["cluster", "hdf5", "pixels"]),
+    "data": (2, ["cluster", "hdf5", "images", "pixels"]),
     "train": (3, ["nn", "data", "comm"]),
     "island": (3, ["search"]),  # and comm/mailbox.hpp, see SINGLE_HEADERS
     "store": (3, ["search", "hdf5"]),
@@ -61,6 +62,9 @@ THIRD_PARTY = {
     "nlopt.h": ("search", r"minimize"),
     "rapidjson": ("evaluate|report", None),  # evaluate parses JSON, report writes it
     "zlib.h": ("data", None),
+    "png.h": ("images", None),
+    "jpeglib.h": ("images", None),
+    "jerror.h": ("images", None),
     "doctest": ("nobody", None),
 }
 # Headers of CUDA and its libraries: only module backend may include them, and the NCCL files of module comm.
@@ -195,6 +199,8 @@ PLANTED = [
     ("src/comm/group.cpp", "#include <nccl.h>", True),
     ("src/comm/group.cpp", "#include <mpi.h>", False),
     ("src/data/a.cpp", "#include <zlib.h>", False),
+    ("src/images/a.cpp", "#include <png.h>", False),
+    ("src/data/a.cpp", "#include <jpeglib.h>", True),
     ("src/train/a.cpp", "#include <zlib.h>", True),
     ("src/train/a.cpp", '#include "finch/backend/device.hpp"', False),
     ("src/train/a.cpp", '#include "finch/search/individual.hpp"', True),
