@@ -138,7 +138,7 @@ void load(data::Options options) {
 
 Target idx(const fs::path& folder, const std::string& changed) {
     const fs::path place = folder / ("idx-" + changed);
-    data::generate({.generated_samples = 12, .generated_size = 8}, 1, place.string());
+    data::generate({.generated_samples = 12, .size = {8}}, 1, place.string());
     const fs::path path = place / (changed + ".gz");
     std::vector<Bytes> corpus{file(path)};
     const bool images = changed.find("images") != std::string::npos;
