@@ -1,10 +1,8 @@
 #include "support/image_files.hpp"
 
 #include <algorithm>
-#include <cstdio>  // jpeglib.h needs it
 #include <cstdlib>
 #include <doctest/doctest.h>
-#include <jpeglib.h>
 
 namespace {
 
@@ -23,43 +21,6 @@ std::string problem_of(const FileBytes& file, const images::Options& options = {
 
 bool contains(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
-}
-
-/// Returns a JPEG file of the best quality. `exif` becomes its APP1 marker.
-FileBytes jpeg_of(const images::Image& image, J_COLOR_SPACE space, const std::string& exif = "") {
-    jpeg_compress_struct jpeg{};
-    jpeg_error_mgr errors{};
-    jpeg.err = jpeg_std_error(&errors);
-    jpeg_create_compress(&jpeg);
-    unsigned char* memory = nullptr;
-    unsigned long size = 0;
-    jpeg_mem_dest(&jpeg, &memory, &size);
-    jpeg.image_height = static_cast<JDIMENSION>(image.height);
-    jpeg.image_width = static_cast<JDIMENSION>(image.width);
-    jpeg.input_components = static_cast<int>(image.channels);
-    jpeg.in_color_space = space;
-    jpeg_set_defaults(&jpeg);
-    jpeg_set_quality(&jpeg, 100, TRUE);
-    jpeg.comp_info[0].h_samp_factor = 1;  // chroma in full resolution
-    jpeg.comp_info[0].v_samp_factor = 1;
-    jpeg_start_compress(&jpeg, TRUE);
-    if (!exif.empty()) {
-        const std::string marker = std::string("Exif\0\0", 6) + exif;
-        jpeg_write_marker(&jpeg, JPEG_APP0 + 1, reinterpret_cast<const JOCTET*>(marker.data()),
-                          static_cast<unsigned>(marker.size()));
-    }
-    for (std::int64_t row = 0; row < image.height; ++row) {
-        Pixels pixels(image.pixels.begin() + row * image.width * image.channels,
-                      image.pixels.begin() + (row + 1) * image.width * image.channels);
-        JSAMPROW begin = pixels.data();
-        jpeg_write_scanlines(&jpeg, &begin, 1);
-    }
-    jpeg_finish_compress(&jpeg);
-    const auto bytes = std::as_bytes(std::span(memory, size));
-    FileBytes file(bytes.begin(), bytes.end());
-    jpeg_destroy_compress(&jpeg);
-    std::free(memory);
-    return file;
 }
 
 int largest_difference(const Pixels& a, const Pixels& b) {

@@ -3,13 +3,16 @@
 #include "finch/images/image.hpp"
 
 #include <cstdint>
-#include <optional>
+#include <cstdio>  // jpeglib.h needs it
+#include <cstdlib>
+#include <jpeglib.h>
 #include <png.h>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-/// PNG files for tests, written with libpng.
+/// PNG and JPEG files for tests.
 namespace finch::testing {
 
 using FileBytes = std::vector<std::byte>;
@@ -77,6 +80,43 @@ inline std::string exif_of(int orientation, bool is_little = true) {
     const std::string zero(1, '\0');
     return is_little ? std::string("II*\0\x8\0\0\0\x1\0\x12\x1\x3\0\x1\0\0\0", 18) + low + std::string(7, '\0')
                      : std::string("MM\0*\0\0\0\x8\0\x1\x1\x12\0\x3\0\0\0\x1", 18) + zero + low + std::string(6, '\0');
+}
+
+/// Returns a JPEG file of the best quality. `exif` becomes its APP1 marker.
+inline FileBytes jpeg_of(const images::Image& image, J_COLOR_SPACE space, const std::string& exif = "") {
+    jpeg_compress_struct jpeg{};
+    jpeg_error_mgr errors{};
+    jpeg.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&jpeg);
+    unsigned char* memory = nullptr;
+    unsigned long size = 0;
+    jpeg_mem_dest(&jpeg, &memory, &size);
+    jpeg.image_height = static_cast<JDIMENSION>(image.height);
+    jpeg.image_width = static_cast<JDIMENSION>(image.width);
+    jpeg.input_components = static_cast<int>(image.channels);
+    jpeg.in_color_space = space;
+    jpeg_set_defaults(&jpeg);
+    jpeg_set_quality(&jpeg, 100, TRUE);
+    jpeg.comp_info[0].h_samp_factor = 1;  // chroma in full resolution
+    jpeg.comp_info[0].v_samp_factor = 1;
+    jpeg_start_compress(&jpeg, TRUE);
+    if (!exif.empty()) {
+        const std::string marker = std::string("Exif\0\0", 6) + exif;
+        jpeg_write_marker(&jpeg, JPEG_APP0 + 1, reinterpret_cast<const JOCTET*>(marker.data()),
+                          static_cast<unsigned>(marker.size()));
+    }
+    for (std::int64_t row = 0; row < image.height; ++row) {
+        std::vector<std::uint8_t> pixels(image.pixels.begin() + row * image.width * image.channels,
+                                         image.pixels.begin() + (row + 1) * image.width * image.channels);
+        JSAMPROW begin = pixels.data();
+        jpeg_write_scanlines(&jpeg, &begin, 1);
+    }
+    jpeg_finish_compress(&jpeg);
+    const auto bytes = std::as_bytes(std::span(memory, size));
+    FileBytes file(bytes.begin(), bytes.end());
+    jpeg_destroy_compress(&jpeg);
+    std::free(memory);
+    return file;
 }
 
 }  // namespace finch::testing
