@@ -5,7 +5,8 @@ FOLDER contains training/CLASS/*.png and optionally validation/CLASS/* and test/
 any other format that Pillow reads, and may be in folders below CLASS. The names `train`, `val` and `valid` are
 accepted, too. If FOLDER itself contains the folders of the classes, all images are training images. Classes are
 numbered in the order of their names; the attribute `classes` lists the names. GROUP/files lists the file names, in the
-order of the images. The images are contiguous, for `data.memory: streamed`.
+order of the images. The images are contiguous, for `data.memory: streamed`. `data: {kind: folder}` reads PNG and JPEG
+files with the same rules and the same pixels, but at each start.
 
 The script rotates images according to their EXIF orientation. It stops with an error if it cannot store a file
 unchanged: more than 8 bits (see --floats), numbers that Pillow scales or float32 rounds, more channels than colours,

@@ -32,6 +32,8 @@ libcli11-dev       the command line
 libfmt-dev         formatted text (g++ 12 has no std::format)
 libspdlog-dev      the log
 zlib1g-dev         reads gzipped data sets
+libpng-dev         reads folders of PNG images
+libjpeg-dev        reads folders of JPEG images
 rapidjson-dev      the reports of programs
 libeigen3-dev      linear algebra of the search
 libnlopt-dev       fits the models of the search

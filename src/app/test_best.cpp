@@ -102,8 +102,8 @@ train::Recipe recipe_of(const config::Config& config, const search::Individual& 
     if (options.data) {
         if (recipe.data.kind == data::Kind::generated) {
             throw ConfigError(
-                "--data: this run's data are generated, not read; accepted with it: --set data.kind=idx, cifar or "
-                "hdf5");
+                "--data: this run's data are generated, not read; accepted with it: --set data.kind=idx, cifar, "
+                "hdf5 or folder");
         }
         recipe.data.path = *options.data;
         recipe.data.systems.clear();

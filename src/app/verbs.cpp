@@ -97,7 +97,7 @@ int generate_data(const std::filesystem::path& folder, std::int64_t samples, std
     data::Options options;
     options.kind = data::Kind::generated;
     options.generated_samples = samples;
-    options.generated_size = size;
+    options.size = {size};
     data::generate(options, seed, folder.string());
     fmt::print("{} of {}x{} in {}\n", counted(samples, "image"), size, size, folder.string());
     return exit_done;

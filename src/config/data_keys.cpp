@@ -39,7 +39,7 @@ void refuse_genes_of_auto(const data::Options& options, const Tree& written) {
 void check_systems(const data::Options& options, const Tree& written) {
     const Tree& systems = written["systems"];
     if (!options.systems.empty() && options.kind == data::Kind::generated) {
-        fail(systems, "data.systems", "are of files; accepted: data of kind idx, cifar or hdf5");
+        fail(systems, "data.systems", "are of files; accepted: data of kind idx, cifar, hdf5 or folder");
     }
     if (!options.systems.empty() && !options.path.empty()) {
         fail(systems, "data.systems", "cannot be combined with data.path; accepted: one of them");
@@ -62,8 +62,30 @@ void check_systems(const data::Options& options, const Tree& written) {
     }
 }
 
+/// Throws ConfigError if a key for images of folders is given for another kind of data.
+void check_folder_keys(const data::Options& options, const Tree& written) {
+    const bool is_folder = options.kind == data::Kind::folder;
+    const bool is_generated = options.kind == data::Kind::generated;
+    if ((options.size.size() == 2 && !is_folder) || (options.size.size() == 1 && !is_generated)) {
+        fail(written["size"], "data.size",
+             fmt::format("does not fit data of kind {}; accepted: {}", word(options.kind),
+                         is_folder      ? "[height, width], or auto: the size of the files"
+                         : is_generated ? "one number for height and width"
+                                        : "auto (only images of kind folder are resized)"));
+    }
+    for (const auto& [name, is_given] :
+         {std::pair("grey", options.grey), {"background", !options.background.empty()}}) {
+        if (is_given && !is_folder) {
+            fail(written[name], path_of("data", name),
+                 fmt::format("is for data of kind folder, and these are of kind {}; accepted: the default",
+                             word(options.kind)));
+        }
+    }
+}
+
 void check_data(const data::Options& options, const Tree& written) {
     check_systems(options, written);
+    check_folder_keys(options, written);
     if (options.kind != data::Kind::generated && options.path.empty() && options.systems.empty()) {
         fail(written["path"], "data.path",
              fmt::format("has no value; data of kind {} is read from there", word(options.kind)));
@@ -138,8 +160,9 @@ Domain validation() {
             {{key("path", &data::OwnValidation::path, or_null(path()),
                   "path of other data of the same kind; their training set becomes the validation set; null: as above")
                   .with_fixed(Rule::no)}},
-            "a separate validation set: hdf5: the group validation; idx: validation-images-idx3-ubyte, "
-            "validation-labels-idx1-ubyte; cifar: validation_batch.bin or validation.bin"),
+            "a separate validation set: hdf5: the group validation; folder: the folder validation; idx: "
+            "validation-images-idx3-ubyte, validation-labels-idx1-ubyte; cifar: validation_batch.bin or "
+            "validation.bin"),
         alternative<Any>("column", data::ColumnValidation{.name = "split", .values = {1}},
                          {{key("name", &data::ColumnValidation::name,
                                {Text{"a name of a data set", is_column, {"site"}, {"''", "a/b"}}},
@@ -161,6 +184,7 @@ Domain data_section() {
         key("kind", &Options::kind,
             "format of the data: idx: MNIST's format; cifar: the binary version of CIFAR-10 or CIFAR-100; hdf5: "
             "training/images and training/labels, and optionally the same two in the groups test and validation; "
+            "folder: PNG and JPEG files in training/CLASS, and optionally in test/CLASS and validation/CLASS; "
             "generated: distorted digits")
             .with_genes(Rule::no),
         key("path", &Options::path, or_null(path()),
@@ -232,7 +256,16 @@ Domain data_section() {
         key("samples", &Options::generated_samples, whole(10, 100 * million),
             "generated: number of training images; the test set has a sixth of this number")
             .with_genes(Rule::no),
-        key("size", &Options::generated_size, whole(8, 512), "generated: height and width of an image in pixels")
+        key("size", &Options::size, either({word_of({"auto"}), whole(8, 512), {List{{whole(1, 65536)}, 2, 2}}}),
+            "folder: [height, width] to which images are resized; auto: the size of the files, which must be the same. "
+            "generated: a number for height and width; auto: 28")
+            .with_default("auto")
+            .with_genes(Rule::no),
+        key("grey", &Options::grey, "folder: images get one channel; otherwise three: red, green and blue")
+            .with_genes(Rule::no),
+        key("background", &Options::background, either({word_of({"none"}), {List{{whole(0, 255)}, 3, 3}}}),
+            "folder: [red, green, blue] behind transparent pixels; none: such images are refused")
+            .with_default("none")
             .with_genes(Rule::no),
     };
     return {Section{.keys = std::move(keys), .check = check_of<Options>(check_data)}};

@@ -183,7 +183,9 @@ void append_digit(Dataset& set, std::uint64_t seed, std::uint32_t which, std::in
 }
 
 Dataset draw_set(const Options& options, std::uint64_t seed, std::uint32_t which, std::int64_t samples) {
-    Dataset set{.height = options.generated_size, .width = options.generated_size, .channels = 1};
+    constexpr std::int64_t usual_size = 28;
+    const std::int64_t size = options.size.empty() ? usual_size : options.size.front();
+    Dataset set{.height = size, .width = size, .channels = 1};
     set.pixels.own().reserve(static_cast<std::size_t>(samples * set.pixels_per_image()));
     for (std::int64_t index = 0; index < samples; ++index) {
         append_digit(set, seed, which, index);

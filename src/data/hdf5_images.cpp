@@ -7,7 +7,6 @@
 #include "readers.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -246,13 +245,11 @@ Dataset read_set(const fs::path& path, hid_t file, const std::string& group, con
     return set;
 }
 
-constexpr std::array<const char*, 3> groups{"training", "validation", "test"};  // by Part
-
 }  // namespace
 
 std::optional<Dataset> read_hdf5(const fs::path& path, const Options& options, Part part) {
     const hdf5::Hid file = open(path);
-    const char* const group = groups[static_cast<std::size_t>(part)];
+    const char* const group = part_names[static_cast<std::size_t>(part)];
     if (part != Part::training && H5Lexists(file.get(), group, H5P_DEFAULT) <= 0) {
         return std::nullopt;
     }

@@ -34,6 +34,8 @@ std::optional<Dataset> read_part(const Options& options, const std::string& path
             return read_cifar(path, options.memory, part);
         case Kind::hdf5:
             return read_hdf5(path, options, part);
+        case Kind::folder:
+            return read_folder(path, options, part);
         case Kind::generated:
             break;
     }
@@ -84,9 +86,9 @@ void set_apart(const Options& options, const OwnValidation& own, Dataset& traini
             with_key(key, [&] { return read_part(options, path, elsewhere ? Part::training : Part::validation); });
         if (!set) {
             refuse(path,
-                   "has no validation set (hdf5: the group validation; idx: validation-images-idx3-ubyte and "
-                   "validation-labels-idx1-ubyte; cifar: validation_batch.bin or validation.bin), but data.validation "
-                   "is `own`");
+                   "has no validation set (hdf5: the group validation; folder: the folder validation; idx: "
+                   "validation-images-idx3-ubyte and validation-labels-idx1-ubyte; cifar: validation_batch.bin or "
+                   "validation.bin), but data.validation is `own`");
         }
         check_shape(path, training, *set, "validation");
         join_class_names(training, places_text(options), *set, path);

@@ -2,6 +2,7 @@
 
 #include "finch/data/dataset.hpp"
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -20,6 +21,7 @@ struct Sets {
 /// The data sets that files can contain. All readers return nothing if a validation or test set does not exist. A
 /// training set must exist.
 enum class Part { training, validation, test };
+inline constexpr std::array<const char*, 3> part_names{"training", "validation", "test"};  ///< by Part
 
 /// With Memory::streamed, all readers leave the pixels in the files and return a store of them. The readers throw
 /// ConfigError if the layout of a file does not allow streaming; the message says how to change the file.
@@ -40,6 +42,16 @@ enum class Part { training, validation, test };
 /// Reads the column training/NAME of an HDF5 file: one whole number for each of `samples`.
 [[nodiscard]] std::vector<std::int64_t> read_hdf5_column(const std::filesystem::path& file, const std::string& name,
                                                          std::int64_t samples);
+
+/// Reads PNG and JPEG images in folders of classes, with the rules of tools/images_to_hdf5.py: training/CLASS/…,
+/// validation/CLASS/… and test/CLASS/…, or CLASS/… for a training set alone. Logs the number of skipped files.
+[[nodiscard]] std::optional<Dataset> read_folder(const std::filesystem::path& folder, const Options& options,
+                                                 Part part);
+/// Reads the pixels of `files` into `set`, whose labels are set, on all CPUs of this rank. Logs the progress. Returns
+/// the indices of the images that were turned because of their EXIF orientation. `folder` is for messages.
+[[nodiscard]] std::vector<std::size_t> read_image_files(const std::filesystem::path& folder,
+                                                        const std::vector<std::filesystem::path>& files,
+                                                        const Options& options, Dataset& set);
 
 /// Describes images and targets: "28 x 28 x 1 bytes with targets of 3 numbers". Data sets can be joined only if their
 /// texts are equal.

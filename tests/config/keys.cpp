@@ -55,6 +55,9 @@ std::vector<std::string> companions(const std::string& path, const std::string& 
     if (path == "data.kind") {
         return {"data.path=somewhere"};
     }
+    if (path == "data.grey" || path == "data.background" || (path == "data.size" && value.front() == '[')) {
+        return {"data={kind: folder, path: somewhere}"};
+    }
     if (begins(path, "data.systems") && value != "none") {
         return {"data.kind=hdf5"};
     }

@@ -103,7 +103,7 @@ TEST_CASE("generated: the nearest image classifies digits well, but the nearest 
 }
 
 TEST_CASE("generated: edges are antialiased, and the image size is configurable") {
-    const data::Datasets sets = data::load({.generated_samples = 6, .generated_size = 64}, 1);
+    const data::Datasets sets = data::load({.generated_samples = 6, .size = {64}}, 1);
     const auto between = std::count_if(sets.training.pixels.begin(), sets.training.pixels.end(),
                                        [](std::uint8_t value) { return value > 60 && value < 140; });
 

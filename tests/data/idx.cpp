@@ -117,7 +117,7 @@ TEST_CASE("idx: a header that announces a terabyte is rejected without allocatin
 
 TEST_CASE("idx: a small gzipped file that announces a terabyte, or unpacks to far more data, is rejected") {
     const TemporaryFolder folder;
-    data::generate({.generated_samples = 12, .generated_size = 8}, 1, folder.path().string());
+    data::generate({.generated_samples = 12, .size = {8}}, 1, folder.path().string());
     const auto pack = [&](const Bytes& begin, std::size_t zeros) {
         const gzFile file = gzopen((folder.path() / "train-images-idx3-ubyte.gz").c_str(), "wb9");
         gzwrite(file, begin.data(), static_cast<unsigned>(begin.size()));
@@ -146,7 +146,7 @@ TEST_CASE("idx: a named pipe is rejected immediately; load() does not wait for d
 
 TEST_CASE("idx: a mean on the scale of bytes (0 to 255) is rejected") {
     const TemporaryFolder folder;
-    data::generate({.generated_samples = 12, .generated_size = 8}, 1, folder.path().string());
+    data::generate({.generated_samples = 12, .size = {8}}, 1, folder.path().string());
     data::Options options{.kind = data::Kind::idx, .path = folder.path().string(), .mean = {33.3}};
 
     CHECK_THROWS_WITH_AS((void)data::load(options, 1), doctest::Contains("data.normalize.mean: is 33.3"), ConfigError);
@@ -179,7 +179,7 @@ TEST_CASE("idx: for a missing folder or file the message says what was expected 
 
 TEST_CASE("idx: a truncated gzipped file and one with a flipped bit are rejected") {
     const TemporaryFolder folder;
-    data::generate({.generated_samples = 12, .generated_size = 8}, 1, folder.path().string());
+    data::generate({.generated_samples = 12, .size = {8}}, 1, folder.path().string());
     const fs::path path = folder.path() / "train-images-idx3-ubyte.gz";
     std::ifstream file(path, std::ios::binary);
     const Bytes whole{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -128,7 +128,7 @@ TEST_CASE("load: `auto` measures the split's training samples; the test set and 
                           .training_samples = 70,
                           .validation_samples = 30,
                           .generated_samples = 120,
-                          .generated_size = 9};
+                          .size = {9}};
 
     const Datasets sets = load(options, 5);
 
@@ -146,7 +146,7 @@ TEST_CASE("load: `auto` measures the split's training samples; the test set and 
     std::vector<std::byte> block(block_bytes(sets.training));
     write_block(sets.training, block);
     CHECK(normalisation_of(options, view_block(block)) == normalisation_of(options, sets.training));
-    CHECK(load({.validation_samples = 30, .generated_samples = 120, .generated_size = 9}, 5)
+    CHECK(load({.validation_samples = 30, .generated_samples = 120, .size = {9}}, 5)
               .training.measured_mean.empty());
 }
 

@@ -199,7 +199,7 @@ TEST_CASE("data that cannot be streamed is rejected; the message says what to do
         CHECK(contains(refusal(both), path.string() + ": an image holds inf"));
     }
     SUBCASE("a gzipped file") {
-        data::generate({.generated_samples = 30, .generated_size = 9}, 1, folder.path().string());
+        data::generate({.generated_samples = 30, .size = {9}}, 1, folder.path().string());
         const std::string said = refusal(options_of(data::Kind::idx, folder.path()));
         CHECK(contains(said, "train-images-idx3-ubyte.gz: is gzipped"));
         CHECK(contains(said, "gunzip " + folder.path().string()));

@@ -10,11 +10,13 @@
 #include "finch/evaluate/order.hpp"
 #include "finch/evaluate/report_line.hpp"
 #include "finch/hdf5/file.hpp"
+#include "finch/images/image.hpp"
 #include "finch/search/record.hpp"
 #include "finch/store/archive.hpp"
 #include "finch/store/model_file.hpp"
 
 #include "store/samples.hpp"
+#include "support/image_files.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace finch::fuzz {
@@ -138,7 +140,7 @@ void load(data::Options options) {
 
 Target idx(const fs::path& folder, const std::string& changed) {
     const fs::path place = folder / ("idx-" + changed);
-    data::generate({.generated_samples = 12, .generated_size = 8}, 1, place.string());
+    data::generate({.generated_samples = 12, .size = {8}}, 1, place.string());
     const fs::path path = place / (changed + ".gz");
     std::vector<Bytes> corpus{file(path)};
     const bool images = changed.find("images") != std::string::npos;
@@ -161,6 +163,17 @@ Target cifar(const fs::path& folder) {
     return {"cifar", {good}, [place](const Bytes& bytes) {
                 put(place / "test_batch.bin", bytes);
                 load({.kind = data::Kind::cifar, .path = place.string()});
+            }};
+}
+
+Target image_files() {
+    const std::string exif = testing::exif_of(6);
+    const images::Image image = testing::patterned(6, 5, 4);
+    return {"images",
+            {testing::png_of(image), testing::with_chunk(testing::png_of(image), "eXIf", exif),
+             testing::jpeg_of(testing::patterned(9, 20, 3), JCS_RGB, exif)},
+            [](const Bytes& bytes) {
+                static_cast<void>(images::read(bytes, {.size = images::Size{4, 4}, .background = {{1, 2, 3}}}));
             }};
 }
 
@@ -333,7 +346,8 @@ std::vector<Target> targets(const std::string& folder) {
             order(),
             report(),
             command(),
-            environment()};
+            environment(),
+            image_files()};
 }
 
 }  // namespace finch::fuzz

@@ -13,7 +13,8 @@ BUILD = {
     "libopenmpi-dev": ("mpi", None), "openmpi-bin": ("mpi", None), "openssh-client": (None, None),
     "libhdf5-dev": ("hdf5", "HDF5"), "hdf5-tools": ("hdf5", "HDF5"), "libyaml-cpp-dev": ("yaml-cpp", "yaml-cpp"),
     "libdnnl-dev": ("onednn", "oneDNN"), "libcli11-dev": ("cli11", "CLI11"), "libfmt-dev": ("fmt", "fmt"),
-    "libspdlog-dev": ("spdlog", "spdlog"), "zlib1g-dev": ("zlib-api", "zlib"), "rapidjson-dev": ("rapidjson", "RapidJSON"),
+    "libspdlog-dev": ("spdlog", "spdlog"), "zlib1g-dev": ("zlib-api", "zlib"), "libpng-dev": ("libpng", "libpng"),
+    "libjpeg-dev": ("jpeg", "libjpeg-turbo"), "rapidjson-dev": ("rapidjson", "RapidJSON"),
     "libeigen3-dev": ("eigen", "Eigen"), "libnlopt-dev": ("nlopt", "NLopt"), "curl": (None, None), "ca-certificates": (None, None),
 }
 REPORT = {"python3": "python", "python3-h5py": "py-h5py", "python3-numpy": "py-numpy", "python3-pandas": "py-pandas", "python3-plotly": "py-plotly",

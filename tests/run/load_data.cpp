@@ -7,7 +7,7 @@
 namespace finch::run {
 
 TEST_CASE("load_on_each_node gives all ranks equal training data, and only world rank 0 the test set") {
-    const data::Options options{.generated_samples = 60, .generated_size = 9};
+    const data::Options options{.generated_samples = 60, .size = {9}};
     const data::Datasets expected = data::load(options, 4);
 
     const LoadedData loaded = load_on_each_node(options, 4);
@@ -26,7 +26,7 @@ TEST_CASE("load_on_each_node gives all ranks equal training data, and only world
 }
 
 TEST_CASE("load_test_on_each_node gives all ranks equal test sets, with and without the training set") {
-    const data::Options options{.generated_samples = 60, .generated_size = 9};
+    const data::Options options{.generated_samples = 60, .size = {9}};
     const data::Datasets expected = data::load(options, 4);
 
     const LoadedData both = load_test_on_each_node(options, 4, Reads::both_sets);

@@ -6,7 +6,8 @@ The test fails on
 - an include by a path with `..`, or of a module that the table of modules does not allow;
 - a third-party header outside of the modules that may use it;
 - an `#if` that names a backend outside of the backend;
-- a new thread: Finch is single-threaded, except for loops of the CPU backend, the loader of images and the abort of an NCCL communicator.
+- a new thread: Finch is single-threaded, except for loops of the CPU backend, the readers of images and the abort of an NCCL
+  communicator.
 
     includes.py SOURCE_FOLDER      prints the violations; exit code 1 if there are any
     includes.py --self-test        writes violations to a temporary folder and checks that each is found
@@ -21,6 +22,7 @@ import tempfile
 MODULES = {
     "base": (0, []),
     "pixels": (0, []),
+    "images": (0, []),
     "cluster": (1, []),
     "process": (1, []),
     "backend": (1, ["pixels"]),
@@ -29,7 +31,7 @@ MODULES = {
     "search": (2, []),
     "comm": (2, ["cluster", "backend"]),
     "nn": (2, ["backend"]),
-    "data": (2, ["cluster", "hdf5", "pixels"]),
+    "data": (2, ["cluster", "hdf5", "images", "pixels"]),
     "pytorch": (3, ["nn"]),
     "train": (3, ["nn", "data", "comm"]),
     "island": (3, ["search"]),  # and comm/mailbox.hpp, see SINGLE_HEADERS
@@ -62,6 +64,9 @@ THIRD_PARTY = {
     "nlopt.h": ("search", r"minimize"),
     "rapidjson": ("evaluate|report", None),  # evaluate parses JSON, report writes it
     "zlib.h": ("data", None),
+    "png.h": ("images", None),
+    "jpeglib.h": ("images", None),
+    "jerror.h": ("images", None),
     "doctest": ("nobody", None),
 }
 # Headers of CUDA and its libraries: only module backend may include them, and the NCCL files of module comm.
@@ -72,6 +77,7 @@ THREAD = re.compile(r"\bstd::(?:jthread|thread|async)\b|\bpthread_create\b|\bthr
 THREAD_PLACES = {
     "#pragma omp parallel for": r"^src/backend/cpu/",
     "std::thread(std::move(abort)).detach()": r"^src/comm/nccl_all_reduce\.cpp$",
+    "std::jthread": r"^src/data/image_files\.cpp$",
     "pthread_create": r"^src/(cluster/signals|pixels/loader)\.cpp$",  # signals.cpp replaces this function; loader.cpp calls it
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -198,6 +204,8 @@ PLANTED = [
     ("src/comm/group.cpp", "#include <nccl.h>", True),
     ("src/comm/group.cpp", "#include <mpi.h>", False),
     ("src/data/a.cpp", "#include <zlib.h>", False),
+    ("src/images/a.cpp", "#include <png.h>", False),
+    ("src/data/a.cpp", "#include <jpeglib.h>", True),
     ("src/train/a.cpp", "#include <zlib.h>", True),
     ("src/train/a.cpp", '#include "finch/backend/device.hpp"', False),
     ("src/train/a.cpp", '#include "finch/search/individual.hpp"', True),
@@ -234,6 +242,7 @@ PLANTED = [
     ("src/island/a.cpp", "    std::jthread helper(work);", True),
     ("src/island/a.cpp", "    const auto later = std::async(work);", True),
     ("src/island/a.cpp", "    std::this_thread::sleep_for(pause);", False),
+    ("src/data/image_files.cpp", "    std::jthread helper(work);", False),
     ("src/search/a.cpp", "#pragma omp parallel for", True),
     ("src/backend/cpu/a.cpp", "#pragma omp parallel for schedule(static)", False),
     ("src/backend/cpu/a.cpp", "    std::thread helper(work);", True),

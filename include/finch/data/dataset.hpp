@@ -89,9 +89,9 @@ struct Dataset {
 
 /// The format of the data: key `kind` of the section `data`. In all options below, genes are already replaced by their
 /// values.
-enum class Kind { idx, cifar, hdf5, generated };
-constexpr std::array<std::string_view, 4> words_of(Kind) {
-    return {"idx", "cifar", "hdf5", "generated"};
+enum class Kind { idx, cifar, hdf5, folder, generated };
+constexpr std::array<std::string_view, 5> words_of(Kind) {
+    return {"idx", "cifar", "hdf5", "folder", "generated"};
 }
 /// The order of the axes of `hdf5` images. For `automatic`, the images' attribute `axes` gives the order. Without the
 /// attribute `axes`, the channel axis is the only candidate with a size of 1 to 4.
@@ -162,7 +162,11 @@ struct Options {
     Validation validation{};
     std::int64_t validation_samples = 0;     ///< of SampledValidation
     std::int64_t generated_samples = 12000;  ///< `generated`: size of the training set; the test set has a sixth of it
-    std::int64_t generated_size = 28;        ///< `generated`: height and width
+    /// `folder`: height and width to which images are resized; empty: as in the files. `generated`: one number, the
+    /// height and width; empty: 28.
+    std::vector<std::int64_t> size{};
+    bool grey = false;                       ///< `folder`: one channel; otherwise RGB
+    std::vector<std::int64_t> background{};  ///< `folder`: RGB behind transparent pixels; empty: refused
     bool operator==(const Options&) const = default;
 };
 

@@ -42,6 +42,8 @@ class Finch(CMakePackage, CudaPackage):
     depends_on("fmt@9:")
     depends_on("spdlog@1.10:")
     depends_on("zlib-api")
+    depends_on("libpng@1.6:")
+    depends_on("jpeg")
     depends_on("rapidjson")
     depends_on("eigen@3.4:3")
     depends_on("nlopt@2.7:")
