@@ -13,7 +13,7 @@ import sys
 try:
     import numpy as np
 
-    from reporting import analysis, figures
+    from reporting import analysis, figures, watch
     from reporting.page import Page
     from reporting.run import NoRun, read_run
 except ModuleNotFoundError as error:
@@ -174,6 +174,7 @@ def add_curves(page, run):
 def add_results(page, run):
     add_best(page, run)
     add_curves(page, run)
+    watch.add_norms(page, run)
     add_genes(page, run)
     if len(run.objectives) > 1:
         page.section("The front", "Individuals that no other one beats in all objectives.")

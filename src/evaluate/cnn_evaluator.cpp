@@ -236,6 +236,7 @@ void CnnEvaluator::describe(search::Individual& individual, train::Training& tra
     individual.outcome = outcome;
     individual.finished = unix_seconds();
     individual.curve = training.curve();
+    individual.metrics = training.watched();
     individual.epochs = static_cast<std::int32_t>(individual.curve.size());
     individual.best_epoch = static_cast<std::int32_t>(training.best_epoch());
     individual.batch_size = training.global_batch();

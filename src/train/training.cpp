@@ -10,6 +10,7 @@
 
 #include "learner.hpp"
 #include "measurement.hpp"
+#include "watch.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -108,6 +109,9 @@ Training::Training(backend::Device& device, const comm::Group& group, comm::AllR
     check(recipe_.training, split_);
     check_precision(recipe_.training.precision, device);
     learner_ = make_learner(global_batch_);
+    if (recipe_.training.watch) {
+        watch_ = std::make_unique<Watch>(plan());
+    }
     if (profile_ != nullptr) {
         profile_->set_model(plan());
     }
@@ -195,6 +199,7 @@ std::int64_t Training::ask_for_training(std::int64_t steps) {
     if (position_.sample == training_samples()) {
         position_.phase = Phase::validation;
         position_.sample = 0;
+        training_is_over_ = true;
     }
     steps_asked_ += std::ssize(step_plans_) / parts;
     return std::ssize(step_plans_) / parts;
@@ -303,9 +308,26 @@ void Training::finish_steps() {
     step_seconds_ += seconds;
     sums_ = {learner_->training_sums(), learner_->validation_sums(), sums_.seconds + seconds};
     loss_scale_ = learner_->loss_scale();
+    if (std::exchange(training_is_over_, false)) {
+        watch_steps();
+    }
     if (std::exchange(epoch_is_over_, false)) {
         end_epoch();
     }
+}
+
+/// Validation does not change the gradients, so they are still those of the last training step.
+void Training::watch_steps() {
+    if (watch_) {
+        const std::span<const float> grads = learner_->model().grads();
+        std::vector<float> copy(grads.size());
+        device_.download(grads.data(), copy);
+        watch_->end_steps(copy);
+    }
+}
+
+std::vector<Metric> Training::watched() const {
+    return watch_ ? watch_->metrics() : std::vector<Metric>();
 }
 
 void Training::shuffle_epoch() {

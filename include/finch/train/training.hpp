@@ -2,6 +2,7 @@
 
 #include "finch/backend/device.hpp"
 #include "finch/base/epoch.hpp"
+#include "finch/base/metric.hpp"
 #include "finch/base/named_array.hpp"
 #include "finch/comm/all_reduce.hpp"
 #include "finch/data/sampling.hpp"
@@ -23,6 +24,7 @@
 namespace finch::train {
 
 class Learner;
+class Watch;
 struct StepPlan;
 
 /// Returns the value of the objective after `epoch`; smaller is better.
@@ -92,6 +94,9 @@ public:
     [[nodiscard]] State state() const noexcept;
     /// The epochs that ended so far, oldest first.
     [[nodiscard]] const std::vector<Epoch>& curve() const noexcept { return curve_; }
+    /// With Options::watch, the norms of weights and gradients of each layer after each epoch. The gradient is that of
+    /// the epoch's last step, after clipping.
+    [[nodiscard]] std::vector<Metric> watched() const;
     /// The epoch with the smallest value of the objective (the first of equal ones), counted from 1; 0 if there is none
     /// yet.
     [[nodiscard]] std::int64_t best_epoch() const noexcept { return stopping_.best_epoch; }
@@ -175,6 +180,7 @@ private:
     std::int64_t ask_for_training(std::int64_t steps);
     std::int64_t ask_for_validation(std::int64_t steps);
     void finish_steps();
+    void watch_steps();
     void shuffle_epoch();
 
     void end_epoch();
@@ -204,6 +210,7 @@ private:
     std::int64_t global_batch_;
     double initial_rate_;  ///< scaled by the number of ranks
     std::unique_ptr<Learner> learner_;
+    std::unique_ptr<Watch> watch_;  ///< null without Options::watch
     nn::ModelState best_state_;
     EarlyStopping stopping_;
     Pruner pruner_;  ///< may be empty
@@ -213,6 +220,7 @@ private:
     std::optional<backend::LossScale> loss_scale_;  ///< after the synchronized steps
     std::int64_t epoch_ranks_;                      ///< number of ranks in the present epoch; 0: it changed
     std::int64_t steps_asked_ = 0;                  ///< steps enqueued and not yet synchronized by finish_steps()
+    bool training_is_over_ = false;                 ///< true: they contain the last training step of the epoch
     bool epoch_is_over_ = false;                    ///< true: the enqueued steps are the last of the epoch
     std::int64_t steps_done_ = 0;
     double step_seconds_ = 0;
