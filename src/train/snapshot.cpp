@@ -186,6 +186,7 @@ void Training::restore(const NamedArrays& snapshot) {
     }
     curve_ = std::move(curve);
     position_ = position;
+    done_ = position;
     sums_ = sums;
     const bool epoch_begun = position.phase != Phase::training || position.sample > 0;
     epoch_ranks_ = !epoch_begun || epoch_ranks == group_.size() ? group_.size() : 0;

@@ -16,6 +16,7 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -314,6 +315,7 @@ void Training::finish_steps() {
     if (std::exchange(epoch_is_over_, false)) {
         end_epoch();
     }
+    done_ = position_;
 }
 
 /// Validation does not change the gradients, so they are still those of the last training step.
@@ -366,6 +368,26 @@ State Training::state() const noexcept {
 std::int64_t Training::samples_trained() const noexcept {
     return position_.epoch * training_samples() +
            (position_.phase == Phase::training ? position_.sample : training_samples());
+}
+
+EpochSoFar Training::epoch_so_far() const {
+    const std::int64_t batches = (training_samples() + global_batch_ - 1) / global_batch_;
+    if (done_.phase == Phase::training && done_.sample == 0) {
+        return {
+            .epoch = done_.epoch,
+            .batch = done_.epoch > 0 ? batches : 0,
+            .batches = batches,
+            .samples = done_.epoch * training_samples(),
+            .training_loss = curve_.empty() ? std::numeric_limits<double>::quiet_NaN() : curve_.back().training_loss};
+    }
+    const std::int64_t samples = done_.phase == Phase::training ? done_.sample : training_samples();
+    const double mean_weight =
+        weight_of(class_weights_, dataset_, split_.training) / static_cast<double>(training_samples());
+    return {.epoch = done_.epoch + 1,
+            .batch = (samples + global_batch_ - 1) / global_batch_,
+            .batches = batches,
+            .samples = done_.epoch * training_samples() + samples,
+            .training_loss = sums_.training.loss / (static_cast<double>(sums_.training.samples) * mean_weight)};
 }
 
 double Training::progress() const noexcept {

@@ -51,6 +51,15 @@ inline constexpr std::int64_t most_scores = std::int64_t{1} << 26;
 void check_precision(Precision precision, const backend::Device& device,
                      const std::string& processor = "this processor");
 
+/// The position of a training, and the training loss of the present epoch so far.
+struct EpochSoFar {
+    std::int64_t epoch = 0;    ///< counted from 1; the ended epoch if no batch of the next one is done
+    std::int64_t batch = 0;    ///< number of training batches done in this epoch
+    std::int64_t batches = 0;  ///< number of training batches of an epoch
+    std::int64_t samples = 0;  ///< number of samples that the group has trained in all epochs
+    double training_loss = 0;  ///< mean loss of this rank's samples; of an ended epoch, of all samples
+};
+
 /// Host memory that a new training must consider in addition to the free memory.
 struct HostMemory {
     std::int64_t reserved = 0;   ///< bytes that another training may need for its snapshot
@@ -107,6 +116,8 @@ public:
     [[nodiscard]] const std::optional<backend::LossScale>& loss_scale() const noexcept { return loss_scale_; }
     /// Number of samples that the whole group has trained so far.
     [[nodiscard]] std::int64_t samples_trained() const noexcept;
+    /// Local. Describes the synchronized batches of the present epoch.
+    [[nodiscard]] EpochSoFar epoch_so_far() const;
     [[nodiscard]] const nn::ModelPlan& plan() const noexcept;
     /// The progress from 0 to 1: processed samples divided by the samples of all epochs, validation included. The
     /// progress is 1 once the training has ended.
@@ -216,6 +227,7 @@ private:
     Pruner pruner_;  ///< may be empty
     std::vector<Epoch> curve_;
     Position position_;
+    Position done_;  ///< after the synchronized steps
     PartialSums sums_;
     std::optional<backend::LossScale> loss_scale_;  ///< after the synchronized steps
     std::int64_t epoch_ranks_;                      ///< number of ranks in the present epoch; 0: it changed
