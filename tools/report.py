@@ -13,7 +13,7 @@ import sys
 try:
     import numpy as np
 
-    from reporting import analysis, figures, watch
+    from reporting import analysis, figures, guesses, watch
     from reporting.page import Page
     from reporting.run import NoRun, read_run
 except ModuleNotFoundError as error:
@@ -164,6 +164,7 @@ def add_best_model(page, run):
         captions = [f"#{index}: {run.class_text(truth)}, taken for {run.class_text(guess)} ({100 * score:.0f} %)" for index, truth, guess, score in
                     zip(*(run.best[f"test/mistakes/{name}"] for name in ("index", "truth", "guess", "score")))]
         page.pictures(images, captions)
+    guesses.add_sample(page, run)
 
 
 def add_curves(page, run):

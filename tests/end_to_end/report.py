@@ -94,7 +94,8 @@ def trained_runs(folder):
         confusion = figures["The best network's mistakes"]["data"][0]["text"]
         check(np.array_equal(confusion, best["test/confusion"][:]), "the confusion matrix is not that of best.h5")
         shown = (folder.path / "front.html").read_text().count("<img ")
-        check(shown == len(best["test/mistakes/index"]) > 0, f"{shown} pictures of {len(best['test/mistakes/index'])} mistakes")
+        mistakes, drawn = (len(best[f"test/{kind}/index"]) for kind in ("mistakes", "sample"))
+        check(shown == mistakes + drawn and mistakes > 0 and drawn == 25, f"{shown} pictures of {mistakes} mistakes and {drawn} drawn images")
         moved = np.array(figures["Exchange between islands"]["data"][0]["z"])
         check(moved.sum() == len(archive["homes"]), f"{moved.sum()} moves, expected {len(archive['homes'])}")
     curve = next(trace for trace in figures["Learning curves"]["data"] if trace["name"] == "best")
