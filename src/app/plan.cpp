@@ -1,5 +1,6 @@
 #include "finch/app/plan.hpp"
 
+#include "finch/app/plan_disk.hpp"
 #include "finch/app/plan_memory.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
@@ -102,8 +103,14 @@ std::string reuse_text(const config::Config& config, const std::optional<std::st
     return text;
 }
 
-/// Returns the facts about images, networks and memory. `datasets`: null if the data are neither on this machine nor
-/// described by data.expect.
+/// Returns the disk space of the run directory as text.
+std::string space_text(const config::Config& config, const cluster::Layout& layout, const Networks& networks,
+                       const data::Datasets* datasets) {
+    return disk_text(config, disk_use(config, layout, networks, datasets), run::run_directory_of(config, {}));
+}
+
+/// Returns the facts about images, networks, memory and disk space. `datasets`: null if the data are neither on this
+/// machine nor described by data.expect.
 std::string training_text(const config::Config& config, const cluster::Layout& layout, bool uses_devices,
                           const data::Datasets* datasets) {
     const auto cpu = run::make_device(cluster::DeviceKind::cpu, cluster::no_device, 1);
@@ -132,11 +139,13 @@ std::string training_text(const config::Config& config, const cluster::Layout& l
                         networks.fewest_parameters, networks.most_parameters, networks.possible, networks.tried);
     if (uses_devices) {
         const std::int64_t trainings = config.workers.slots * networks.training_bytes;
-        return text + fmt::format("memory: at most {} MiB of each GPU, {} slot(s); that of the nodes is not known\n",
-                                  mebibytes(static_cast<double>(trainings)), config.workers.slots);
+        return text +
+               fmt::format("memory: at most {} MiB of each GPU, {} slot(s); that of the nodes is not known\n",
+                           mebibytes(static_cast<double>(trainings)), config.workers.slots) +
+               space_text(config, layout, networks, datasets);
     }
     return text + memory_text(config, node_memory(config, layout, networks, *datasets)) +
-           pixels_text(options, datasets->training);
+           pixels_text(options, datasets->training) + space_text(config, layout, networks, datasets);
 }
 
 }  // namespace
@@ -198,8 +207,9 @@ void print_plan(const config::Config& config, const Question& question, const da
     const cluster::Layout layout = cluster::make_layout(question.node_of_rank, run::layout_options(config));
     const cluster::DeviceMap devices = map_devices(config, layout, question.gpus_per_node);
     std::string text = table(config, layout, devices);
-    text += config.trains() ? training_text(config, layout, devices.uses_devices(), datasets)
-                            : memory_text(config, node_memory(config, layout, {}, {}));
+    text += config.trains()
+                ? training_text(config, layout, devices.uses_devices(), datasets)
+                : memory_text(config, node_memory(config, layout, {}, {})) + space_text(config, layout, {}, nullptr);
     text += budget_text(config.budget, config.measure);
     for (const auto* warnings : {&layout.warnings, &devices.warnings}) {
         for (const std::string& warning : *warnings) {

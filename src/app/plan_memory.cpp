@@ -51,6 +51,12 @@ Networks try_networks(const config::Config& config, const data::Dataset& images,
             networks.prefetch_bytes =
                 std::max(networks.prefetch_bytes, data::prefetch_bytes(recipe.data, images, batch));
             networks.snapshot_bytes = std::max(networks.snapshot_bytes, plan.snapshot_bytes);
+            networks.weights_bytes = std::max(networks.weights_bytes, 4 * (plan.parameters + plan.buffers));
+            networks.most_tensors =
+                std::max(networks.most_tensors, std::ssize(plan.tensors) + std::ssize(plan.counters));
+            networks.most_epochs = std::max(networks.most_epochs, recipe.training.epochs);
+            networks.most_norms = recipe.training.watch ? 2 * networks.most_tensors : 0;
+            networks.inherits = recipe.training.inherit;
             const nn::ModelPlan test = nn::plan_model(recipe.model, plan.input, plan.classes, test_batch);
             networks.test_bytes =
                 std::max(networks.test_bytes, test.bytes + data::prefetch_bytes(recipe.data, images, test_batch));

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace finch {
 namespace {
@@ -49,12 +50,15 @@ public:
 }  // namespace
 
 void set_up_log(const LogOptions& options, int world_rank, bool is_leader) {
-    spdlog::sink_ptr sink = std::make_shared<TerminalSink>(terminal().has_colours);
+    std::vector<spdlog::sink_ptr> sinks;
+    if (options.path.empty() || options.tee) {
+        sinks.push_back(std::make_shared<TerminalSink>(terminal().has_colours));
+    }
     if (!options.path.empty()) {
         const std::string path = world_rank == 0 ? options.path : options.path + "." + std::to_string(world_rank);
-        sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
+        sinks.push_back(std::make_shared<spdlog::sinks::basic_file_sink_mt>(path));
     }
-    auto logger = std::make_shared<spdlog::logger>("finch", std::move(sink));
+    auto logger = std::make_shared<spdlog::logger>("finch", sinks.begin(), sinks.end());
     const bool speaks =
         options.ranks == LogRanks::all || world_rank == 0 || (options.ranks == LogRanks::workers && is_leader);
     logger->set_level(speaks ? spdlog_level(options.level) : spdlog::level::warn);

@@ -273,14 +273,27 @@ Domain checkpoint_section() {
                         "seconds between two snapshots of an unfinished training")});
 }
 
+void check_log(const LogOptions& log, const Tree& written) {
+    if (log.tee && log.path.empty()) {
+        fail(written["tee"], "log.tee", "needs log.path, since the log already goes to standard output");
+    }
+}
+
 Domain log_section() {
-    return section(
-        {key("level", &LogOptions::level, "lowest level of the messages that are logged"),
-         key("ranks", &LogOptions::ranks,
-             "ranks that log: world rank 0, every worker's leader, or all; other ranks log only warnings and errors"),
-         key("path", &LogOptions::path, or_null(path()), "log file; null: standard output"),
-         key("interval_seconds", &LogOptions::interval_seconds, real(0.1, million),
-             "seconds between two progress lines in the log of a batch job")});
+    return {Section{.keys = {key("level", &LogOptions::level, "lowest level of the messages that are logged"),
+                             key("ranks", &LogOptions::ranks,
+                                 "ranks that log: world rank 0, every worker's leader, or all; other ranks log only "
+                                 "warnings and errors"),
+                             key("path", &LogOptions::path, or_null(path()),
+                                 "log file; null: standard output; ranks above 0 append their number"),
+                             key("tee", &LogOptions::tee, "with path: the lines also go to standard output"),
+                             key("batches", &LogOptions::batches, or_null(whole(1, million)),
+                                 "number of batches between two lines about a training: the loss of the leader's "
+                                 "samples in this epoch, "
+                                 "and samples per second; null: no such lines; `ranks` selects the workers that log"),
+                             key("interval_seconds", &LogOptions::interval_seconds, real(0.1, million),
+                                 "seconds between two progress lines in the log of a batch job")},
+                    .check = check_of<LogOptions>(check_log)}};
 }
 
 Section build_configuration() {

@@ -301,6 +301,12 @@ Domain training_section() {
             "a GPU, bfloat16 a GPU or a processor with AVX512-BF16 or AMX; float16 scales the loss and skips steps "
             "with gradients that overflow"),
         key("deterministic", &Options::deterministic, "gives the same bits each time on the same kind of machine"),
+        key("watch", &Options::watch,
+            "records the norms of weights and gradients of each layer after each epoch, as metrics (docs/files.md); "
+            "the "
+            "gradient is that of the epoch's last step, after clip_norm")
+            .with_genes(Rule::no)
+            .with_fixed(Rule::no),
         key("inherit", &Options::inherit,
             "a child begins with its first parent's best weights, if they are still kept and all tensors have the same "
             "shapes")

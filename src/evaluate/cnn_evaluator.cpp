@@ -38,6 +38,11 @@ search::Outcome outcome_of(Status status) {
     return search::Outcome::failed;
 }
 
+/// Returns the number of training batches of all epochs so far.
+std::int64_t batches_of(const train::EpochSoFar& epoch) {
+    return std::max<std::int64_t>(0, epoch.epoch - 1) * epoch.batches + epoch.batch;
+}
+
 /// For a training with loss scaling, logs the number of skipped steps, or records as the problem that gradients
 /// overflowed at every scale.
 void tell_loss_scale(search::Individual& individual, const train::Training& training) {
@@ -158,6 +163,7 @@ void CnnEvaluator::start(search::Individual individual) {
     running.epochs = individual.epochs;
     running.individual = std::move(individual);
     running.progress = slots_.training(order.slot).progress();
+    running.logged = slots_.training(order.slot).epoch_so_far();
     running.joules_before = order.snapshot.empty() ? 0 : saved->individual.joules;
     set_pruner(order.slot);
     if (!order.snapshot.empty()) {
@@ -191,6 +197,7 @@ std::vector<search::Individual> CnnEvaluator::advance() {
         const Order::Steps steps{slot, steps_wanted(running_[slot]), running_[slot].training_seconds};
         const Status status = command_one({.kind = Order::Kind::advance, .steps = {steps}});
         measure(slot);
+        log_batches(slot);
         if (status == Status::storage) {
             const std::string problem = slots_.problem();
             release(slot);  // a later start resumes it from its last snapshot
@@ -207,7 +214,8 @@ std::uint32_t CnnEvaluator::steps_wanted(const Running& running) const {
     const double seconds =
         slots_.runs_ahead() ? seconds_ahead : seconds_between_polls / static_cast<double>(running_.size());
     const double wanted = running.seconds_per_step > 0 ? seconds / running.seconds_per_step : 1;
-    return static_cast<std::uint32_t>(std::clamp(wanted, 1.0, most_steps));
+    const double most = running.batches_to_line > 0 ? static_cast<double>(running.batches_to_line) : most_steps;
+    return static_cast<std::uint32_t>(std::clamp(wanted, 1.0, std::min(most, most_steps)));
 }
 
 void CnnEvaluator::measure(std::uint32_t slot) {
@@ -232,10 +240,32 @@ void CnnEvaluator::measure(std::uint32_t slot) {
     running.individual.epochs = std::max(running.individual.epochs, static_cast<std::int32_t>(training.curve().size()));
 }
 
+/// Logs a line if the training has passed a multiple of `log.batches` since the last line.
+void CnnEvaluator::log_batches(std::uint32_t slot) {
+    if (!config_.log.batches) {
+        return;
+    }
+    Running& running = running_[slot];
+    const train::Training& training = slots_.training(slot);
+    const train::EpochSoFar epoch = training.epoch_so_far();
+    const std::int64_t every = *config_.log.batches;
+    running.batches_to_line = every - batches_of(epoch) % every;
+    if (batches_of(epoch) / every == batches_of(running.logged) / every) {
+        return;
+    }
+    const double seconds = running.training_seconds - running.seconds_logged;
+    const auto samples = static_cast<double>(epoch.samples - running.logged.samples);
+    spdlog::info("{}: epoch {}, batch {}/{}, training loss {:.5g}, {:.0f} samples/s", to_text(running.individual.id),
+                 epoch.epoch, epoch.batch, epoch.batches, epoch.training_loss, seconds > 0 ? samples / seconds : 0);
+    running.logged = epoch;
+    running.seconds_logged = running.training_seconds;
+}
+
 void CnnEvaluator::describe(search::Individual& individual, train::Training& training, search::Outcome outcome) const {
     individual.outcome = outcome;
     individual.finished = unix_seconds();
     individual.curve = training.curve();
+    individual.metrics = training.watched();
     individual.epochs = static_cast<std::int32_t>(individual.curve.size());
     individual.best_epoch = static_cast<std::int32_t>(training.best_epoch());
     individual.batch_size = training.global_batch();

@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -54,6 +55,10 @@ std::string rounded(double value) {
     return std::isnan(value) ? "-" : fmt::format("{:.6g}", value);
 }
 
+bool is_norm(const std::string& metric) {
+    return metric.starts_with(Metric::weight_norm) || metric.starts_with(Metric::grad_norm);
+}
+
 std::string curve_table(const search::Individual& individual, const search::Measure& measure) {
     std::vector<std::string> head{"epoch",
                                   measure.name == "loss" ? "loss" : "validation loss",
@@ -62,7 +67,8 @@ std::string curve_table(const search::Individual& individual, const search::Meas
                                   "training accuracy",
                                   "learning rate",
                                   "seconds"};
-    const std::vector<std::string> metrics = metric_names(std::array{&individual});
+    std::vector<std::string> metrics = metric_names(std::array{&individual});
+    std::erase_if(metrics, is_norm);
     const MetricsByEpoch values = by_epoch(individual.metrics);
     head.insert(head.end(), metrics.begin(), metrics.end());
     Grid grid(head);
@@ -84,6 +90,35 @@ std::string curve_table(const search::Individual& individual, const search::Meas
         measured.push_back(measure.of_epoch(epoch));
     }
     return fmt::format("learning curve  {}  {}\n{}", sparkline(measured), measure.title, grid.text());
+}
+
+/// Returns a table of the norms of weights and gradients (training.watch): a line for each layer, with the values of
+/// the first and the last epoch. Empty if there are no norms.
+std::string norm_table(const search::Individual& individual) {
+    Grid grid({"layer", "weights", "", "", "gradient", "", ""});
+    std::map<std::string, std::vector<double>> courses;
+    std::vector<std::string> layers;  // in the order of the model
+    const std::string weights = Metric::weight_norm;
+    for (const Metric& one : individual.metrics) {
+        if (is_norm(one.name)) {
+            if (courses[one.name].empty() && one.name.starts_with(weights)) {
+                layers.push_back(one.name.substr(weights.size()));
+            }
+            courses[one.name].push_back(one.value);
+        }
+    }
+    for (const std::string& layer : layers) {
+        std::vector<std::string> line{layer};
+        for (const std::string& name : {weights + layer, Metric::grad_norm + layer}) {
+            const std::vector<double>& course = courses[name];
+            const auto value = [&](bool first) {
+                return course.empty() ? "-" : rounded(first ? course.front() : course.back());
+            };
+            line.insert(line.end(), {value(true), value(false), sparkline(course, 40)});
+        }
+        grid.add(std::move(line));
+    }
+    return grid.empty() ? "" : "norms of the layers after the first and the last epoch\n" + grid.text();
 }
 
 /// Returns a table of the ancestors, nearest first, up to `generations` generations back. An ancestor that is reachable
@@ -201,7 +236,8 @@ std::string individual_text(const store::Recovered& recovered, const store::RunD
     text += one->problem.empty()
                 ? ""
                 : fmt::format("problem: {}\n", is_said ? search::one_line(one->problem) : one->problem);
-    return text + curve_table(*one, measure) + lineage_table(recovered.space, population, *one, measure.name) + said;
+    return text + curve_table(*one, measure) + norm_table(*one) +
+           lineage_table(recovered.space, population, *one, measure.name) + said;
 }
 
 }  // namespace finch::report

@@ -1,34 +1,57 @@
 #include "finch/base/loss_order.hpp"
+#include "finch/base/random.hpp"
 #include "finch/run/results.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <set>
+#include <span>
 #include <utility>
 
 namespace finch::run {
 namespace {
 
-constexpr std::int64_t most_images = 64;
+constexpr std::int64_t most_mistakes = 64;
+constexpr std::int64_t most_drawn = 25;
 constexpr std::int64_t most_bytes = std::int64_t{8} << 20;
 
-struct Mistake {
+/// An image with its guess.
+struct Guess {
     std::size_t row = 0;
-    float score = 0;  ///< of the wrong guess
+    float score = 0;
 };
 
-std::vector<Mistake> surest(const Results& results, std::int64_t most) {
+Guess guess_of(const Results& results, std::size_t row) {
     const auto classes = static_cast<std::size_t>(results.classification->classes);
-    std::vector<Mistake> found;
+    const auto guess = static_cast<std::size_t>(results.measured.predictions[row]);
+    return {row, results.measured.scores[row * classes + guess]};
+}
+
+std::vector<Guess> surest_mistakes(const Results& results, std::size_t most) {
+    std::vector<Guess> found;
     for (std::size_t row = 0; row < results.samples.size(); ++row) {
-        const std::int32_t guess = results.measured.predictions[row];
-        if (guess != results.labels[row]) {
-            found.push_back({row, results.measured.scores[row * classes + static_cast<std::size_t>(guess)]});
+        if (results.measured.predictions[row] != results.labels[row]) {
+            found.push_back(guess_of(results, row));
         }
     }
     std::stable_sort(found.begin(), found.end(),
-                     [](const Mistake& a, const Mistake& b) { return is_better_loss(-a.score, -b.score); });
-    found.resize(std::min(found.size(), static_cast<std::size_t>(most)));
+                     [](const Guess& a, const Guess& b) { return is_better_loss(-a.score, -b.score); });
+    found.resize(std::min(found.size(), most));
+    return found;
+}
+
+/// Returns `most` rows drawn without repetition, or all rows if there are fewer, in ascending order.
+std::vector<Guess> drawn(const Results& results, std::size_t most, std::uint64_t seed) {
+    RandomStream random(seed, Purpose::image_sample);
+    std::set<std::size_t> rows;
+    while (rows.size() < std::min(most, results.samples.size())) {
+        rows.insert(random.below(results.samples.size()));
+    }
+    std::vector<Guess> found;
+    for (const std::size_t row : rows) {
+        found.push_back(guess_of(results, row));
+    }
     return found;
 }
 
@@ -48,31 +71,48 @@ NamedArray images_of(const data::Dataset& set, std::span<const std::int64_t> sam
     return images;
 }
 
-}  // namespace
+std::size_t at_most(std::int64_t images, const data::Dataset& set) {
+    return static_cast<std::size_t>(std::clamp(most_bytes / set.bytes_per_image(), std::int64_t{1}, images));
+}
 
-void set_mistakes(NamedArrays& arrays, const std::string& name, const Results& results, const data::Dataset& set) {
-    if (!results.classification || results.measured.scores.empty()) {
-        return;
-    }
-    const std::int64_t most = std::clamp(most_bytes / set.bytes_per_image(), std::int64_t{1}, most_images);
-    const std::vector<Mistake> mistakes = surest(results, most);
+bool has_guesses(const Results& results) {
+    return results.classification && !results.measured.scores.empty();
+}
+
+/// Adds the arrays of `guesses` below the name `below`.
+void add_guesses(NamedArrays& arrays, const std::string& below, std::span<const Guess> guesses, const Results& results,
+                 const data::Dataset& set) {
     std::vector<std::int64_t> index;
     std::vector<std::int64_t> truth;
     std::vector<std::int64_t> guess;
     std::vector<float> score;
-    for (const Mistake& mistake : mistakes) {
-        index.push_back(results.samples[mistake.row]);
-        truth.push_back(results.labels[mistake.row]);
-        guess.push_back(results.measured.predictions[mistake.row]);
-        score.push_back(mistake.score);
+    for (const Guess& one : guesses) {
+        index.push_back(results.samples[one.row]);
+        truth.push_back(results.labels[one.row]);
+        guess.push_back(results.measured.predictions[one.row]);
+        score.push_back(one.score);
     }
-    const std::vector<std::int64_t> shape{static_cast<std::int64_t>(mistakes.size())};
-    const std::string below = name + "/mistakes/";
+    const std::vector<std::int64_t> shape{static_cast<std::int64_t>(guesses.size())};
     arrays.push_back(images_of(set, index, below + "images"));
     arrays.push_back({below + "index", shape, std::move(index)});
     arrays.push_back({below + "truth", shape, std::move(truth)});
     arrays.push_back({below + "guess", shape, std::move(guess)});
     arrays.push_back({below + "score", shape, std::move(score)});
+}
+
+}  // namespace
+
+void set_mistakes(NamedArrays& arrays, const std::string& name, const Results& results, const data::Dataset& set) {
+    if (has_guesses(results)) {
+        add_guesses(arrays, name + "/mistakes/", surest_mistakes(results, at_most(most_mistakes, set)), results, set);
+    }
+}
+
+void set_image_sample(NamedArrays& arrays, const std::string& name, const Results& results, const data::Dataset& set,
+                      std::uint64_t seed) {
+    if (has_guesses(results)) {
+        add_guesses(arrays, name + "/sample/", drawn(results, at_most(most_drawn, set), seed), results, set);
+    }
 }
 
 }  // namespace finch::run

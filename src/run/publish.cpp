@@ -140,6 +140,7 @@ std::optional<std::string> publish_best(const store::RunDirectory& directory, st
         const Results results = measure_results(device, alone, recipe, file->arrays, set, std::move(samples));
         set_results(file->arrays, name, results);
         set_mistakes(file->arrays, name, results, set);
+        set_image_sample(file->arrays, name, results, set, config.seed);
         said += (said.empty() ? "" : "; ") + results_text(name, results);
     };
     if (datasets.test.samples() > 0) {

@@ -5,6 +5,7 @@
 #include "finch/train/training.hpp"
 
 #include "learner.hpp"
+#include "watch.hpp"
 
 #include <array>
 #include <cmath>
@@ -111,6 +112,9 @@ void Training::obey(const EpochDecision& decision) {
     stopping_.epochs_without_improvement = decision.epochs_without_improvement;
     if (decision.state != State::diverged) {
         curve_.push_back(decision.epoch);
+        if (watch_) {
+            watch_->end_epoch(decision.epoch.epoch, learner_->state().parameters);
+        }
     }
     if (decision.improved != 0) {
         best_state_ = learner_->validated_state();

@@ -3,6 +3,7 @@
 #include "finch/train/training.hpp"
 
 #include "learner.hpp"
+#include "watch.hpp"
 
 #include <algorithm>
 #include <array>
@@ -121,6 +122,9 @@ NamedArrays Training::snapshot() {
                               std::back_inserter(arrays));
         }
     }
+    if (watch_) {
+        std::ranges::move(watch_->state(), std::back_inserter(arrays));
+    }
     if (loss_scale_) {
         arrays.push_back(number("loss_scale/scale", static_cast<double>(loss_scale_->scale)));
         arrays.push_back(whole_number("loss_scale/good_steps", loss_scale_->good_steps));
@@ -159,6 +163,9 @@ void Training::restore(const NamedArrays& snapshot) {
         learner_ = make_learner(global_batch);
     }
     learner_->optimizer().set_state(snapshot);
+    if (watch_) {
+        watch_->set_state(snapshot);
+    }
     learner_->set_state(model);
     if (average) {
         learner_->average()->set_state(average->state, average->taken);
@@ -179,10 +186,12 @@ void Training::restore(const NamedArrays& snapshot) {
     }
     curve_ = std::move(curve);
     position_ = position;
+    done_ = position;
     sums_ = sums;
     const bool epoch_begun = position.phase != Phase::training || position.sample > 0;
     epoch_ranks_ = !epoch_begun || epoch_ranks == group_.size() ? group_.size() : 0;
     steps_asked_ = 0;
+    training_is_over_ = false;
     epoch_is_over_ = false;
     ended_ = state == State::running ? std::optional<State>() : state;
 }

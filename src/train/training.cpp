@@ -10,11 +10,13 @@
 
 #include "learner.hpp"
 #include "measurement.hpp"
+#include "watch.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -108,6 +110,9 @@ Training::Training(backend::Device& device, const comm::Group& group, comm::AllR
     check(recipe_.training, split_);
     check_precision(recipe_.training.precision, device);
     learner_ = make_learner(global_batch_);
+    if (recipe_.training.watch) {
+        watch_ = std::make_unique<Watch>(plan());
+    }
     if (profile_ != nullptr) {
         profile_->set_model(plan());
     }
@@ -195,6 +200,7 @@ std::int64_t Training::ask_for_training(std::int64_t steps) {
     if (position_.sample == training_samples()) {
         position_.phase = Phase::validation;
         position_.sample = 0;
+        training_is_over_ = true;
     }
     steps_asked_ += std::ssize(step_plans_) / parts;
     return std::ssize(step_plans_) / parts;
@@ -303,9 +309,27 @@ void Training::finish_steps() {
     step_seconds_ += seconds;
     sums_ = {learner_->training_sums(), learner_->validation_sums(), sums_.seconds + seconds};
     loss_scale_ = learner_->loss_scale();
+    if (std::exchange(training_is_over_, false)) {
+        watch_steps();
+    }
     if (std::exchange(epoch_is_over_, false)) {
         end_epoch();
     }
+    done_ = position_;
+}
+
+/// Validation does not change the gradients, so they are still those of the last training step.
+void Training::watch_steps() {
+    if (watch_) {
+        const std::span<const float> grads = learner_->model().grads();
+        std::vector<float> copy(grads.size());
+        device_.download(grads.data(), copy);
+        watch_->end_steps(copy);
+    }
+}
+
+std::vector<Metric> Training::watched() const {
+    return watch_ ? watch_->metrics() : std::vector<Metric>();
 }
 
 void Training::shuffle_epoch() {
@@ -344,6 +368,26 @@ State Training::state() const noexcept {
 std::int64_t Training::samples_trained() const noexcept {
     return position_.epoch * training_samples() +
            (position_.phase == Phase::training ? position_.sample : training_samples());
+}
+
+EpochSoFar Training::epoch_so_far() const {
+    const std::int64_t batches = (training_samples() + global_batch_ - 1) / global_batch_;
+    if (done_.phase == Phase::training && done_.sample == 0) {
+        return {
+            .epoch = done_.epoch,
+            .batch = done_.epoch > 0 ? batches : 0,
+            .batches = batches,
+            .samples = done_.epoch * training_samples(),
+            .training_loss = curve_.empty() ? std::numeric_limits<double>::quiet_NaN() : curve_.back().training_loss};
+    }
+    const std::int64_t samples = done_.phase == Phase::training ? done_.sample : training_samples();
+    const double mean_weight =
+        weight_of(class_weights_, dataset_, split_.training) / static_cast<double>(training_samples());
+    return {.epoch = done_.epoch + 1,
+            .batch = (samples + global_batch_ - 1) / global_batch_,
+            .batches = batches,
+            .samples = done_.epoch * training_samples() + samples,
+            .training_loss = sums_.training.loss / (static_cast<double>(sums_.training.samples) * mean_weight)};
 }
 
 double Training::progress() const noexcept {

@@ -74,6 +74,9 @@ std::vector<std::string> companions(const std::string& path, const std::string& 
     if (path == "training.optimizer.sgd.nesterov") {
         return {"training.optimizer.sgd.momentum=0.5"};
     }
+    if (path == "log.tee") {
+        return {"log.path=somewhere"};
+    }
     if (path == "data.memory" && value == "streamed") {
         return {"data={kind: cifar, path: here}"};
     }

@@ -242,6 +242,8 @@ TEST_CASE("invalid combinations of keys are refused") {
                  "file.yaml:3: training.batch_size_per_rank: cannot be combined with batch_size"));
     CHECK(contains(problem_of("training: {batch_size: null}"), "is null, and so is batch_size"));
     CHECK(contains(problem_of("training: {scale_learning_rate: linear}"), "needs batch_size_per_rank"));
+    CHECK(problem_of("log: {path: here, tee: true}") == "");
+    CHECK(contains(problem_of("log: {tee: true}"), "log.tee: needs log.path"));
     CHECK(contains(problem_of("training: {optimizer: {sgd: {nesterov: true}}}"), "needs a momentum above 0"));
     CHECK(contains(problem_of("search:\n  budget: {evaluations: null}\n"), "file.yaml:2: search.budget: never ends"));
     CHECK(contains(problem_of("search: {objective: {function: sphere}, space: {a: {int: [1, 2]}}}"),

@@ -75,6 +75,13 @@ def check_mistakes(results, images, name):
     check(mistakes["truth"][()].tolist() == truth[surest].tolist() and mistakes["guess"][()].tolist() == guess[surest].tolist(), f"{name}: mistakes")
     check((mistakes["score"][()] == scores[surest, guess[surest]]).all(), f"{name}: the scores of mistakes")
     check((mistakes["images"][()] == images[index[surest]]).all(), f"{name}: the images of mistakes are others")
+    sample = results["sample"]
+    places = {number: row for row, number in enumerate(index)}
+    rows = np.array([places[number] for number in sample["index"][()]])
+    check(len(rows) == 25 and (np.diff(rows) > 0).all(), f"{name}: no sample of 25 different images")
+    check((sample["truth"][()] == truth[rows]).all() and (sample["guess"][()] == guess[rows]).all(), f"{name}: other answers in the sample")
+    check((sample["score"][()] == scores[rows, guess[rows]]).all(), f"{name}: the scores of the sample")
+    check((sample["images"][()] == images[sample["index"][()]]).all(), f"{name}: the images of the sample are others")
 
 
 def figures_of(text):

@@ -2,7 +2,7 @@
 sizes of the networks, and the memory to request."""
 import re
 
-from harness import TINY, Folder, check, passed
+from harness import TINY, Folder, check, passed, stop_in_training
 
 REFUSED = {
     "another number of classes": lambda y: y.replace("units: classes", "units: 7"),
@@ -24,6 +24,29 @@ def message(output):
     found = [line for line in output.splitlines() if line.startswith("finch: ")]
     check(len(found) == 1, f"{len(found)} messages\n{output}")
     return found[0]
+
+
+def megabytes(paths):
+    return sum(path.stat().st_size for path in paths) / 2**20
+
+
+def check_disk(folder):
+    """Compares the bounds of disk space with the files of a run that is stopped in training, and resumed."""
+    wide = TINY.replace("  - linear:", "  - linear: {units: 1000, activation: relu}\n  - linear:").replace("ranks: 2,", "ranks: 1,")
+    folder.write("disk.yaml", wide.replace("name: tiny", "name: disk"))
+    output = folder.run(0, "plan", "disk.yaml", "--nodes", "1", "--ranks-per-node", "2")
+    all_files, *bounds = map(int, re.search(r"disk: at most (\d+) MiB in the run directory: archive (\d+), journals (\d+), snapshots (\d+), models (\d+)",
+                                            output).groups())
+    stop_in_training(folder, "runs/disk", "disk.yaml", "--set", "training.epochs=300")
+    run = folder.path / "runs" / "disk"
+    snapshots = megabytes(run.glob("state/training-*"))
+    folder.run(2, "evolve", "disk.yaml", "--fresh")
+    found = [megabytes(run.glob("population.h5*")), megabytes(run.glob("state/*.journal")), snapshots,
+             megabytes([*run.glob("state/*-best.h5*"), *run.glob("models/*")])]
+    check(all(size <= bound for size, bound in zip(found, bounds)), f"the files take {found} MiB, more than {bounds}")
+    check(found[2] > 1 and bounds[2] < 10 * found[2] and bounds[3] < 10 * found[3], f"the bounds {bounds} say nothing: the files take {found} MiB")
+    check(sum(bounds) - 4 <= all_files <= sum(bounds), f"the sum of {bounds} is {all_files}")
+    passed(f"the bounds of the disk space: {bounds} MiB for {found}")
 
 
 def memory(folder, config, ranks):
@@ -70,3 +93,4 @@ with Folder() as folder:
     output = folder.run(0, "plan", "tiny.yaml", "--nodes", "50", "--ranks-per-node", "4")
     check("… and 136 more ranks" in output and len(output.splitlines()) < 80, f"200 ranks are all printed\n{output}")
     passed(f"{len(REFUSED) + 2} refusals, in evolve's words; data, parameters, memory; data that are to come; 200 ranks")
+    check_disk(folder)

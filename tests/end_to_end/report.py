@@ -79,6 +79,17 @@ def check_numbers(run, figures):
     return done
 
 
+def check_norms(run, traces):
+    """The weight norms of the best epoch must be those of the weights in best.h5."""
+    with h5py.File(run / "models" / "best.h5") as best:
+        layers = sorted({name.rpartition(".")[0] for name in best if name.endswith(".weight")})
+        epoch = best.attrs["best_epoch"]
+        expected = {layer: np.sqrt(sum((best[f"{layer}.{part}"][:].astype(float) ** 2).sum() for part in ("weight", "bias"))) for layer in layers}
+    weights = {trace["name"]: dict(zip(trace["x"], trace["y"])).get(epoch) for trace in traces[:len(traces) // 2]}
+    check(sorted(weights) == layers and all(abs(weights[name] - expected[name]) < 1e-6 * expected[name] for name in layers),
+          f"the norms in the report are {weights}, those of best.h5 {expected}")
+
+
 def naive_front(points):
     return sorted(point for point in points if not any(other[0] <= point[0] and other[1] <= point[1] and other != point for other in points))
 
@@ -87,7 +98,8 @@ def trained_runs(folder):
     folder.write("front.yaml", FRONT)
     folder.run(4, "evolve", "front.yaml", "--fresh")
     folder.run(4, "evolve", "front.yaml", "--fresh", "--set", "name=other", "--set", "seed=4", "--set", "search.pruning=halving", "--set",
-               "search.objective=validation_error", "--set", "training.epochs=4")
+               "search.objective=validation_error", "--set", "training.epochs=4",
+               "--set", "training.watch=true")
     run = folder.path / "runs" / "front"
     made(folder, run, "-o", "front.html")
     check_drawn(folder.path / "front.html", 10)
@@ -100,7 +112,8 @@ def trained_runs(folder):
         confusion = figures["The best network's mistakes"]["data"][0]["text"]
         check(np.array_equal(confusion, best["test/confusion"][:]), "the confusion matrix is not that of best.h5")
         shown = (folder.path / "front.html").read_text().count("<img ")
-        check(shown == len(best["test/mistakes/index"]) > 0, f"{shown} pictures of {len(best['test/mistakes/index'])} mistakes")
+        mistakes, drawn = (len(best[f"test/{kind}/index"]) for kind in ("mistakes", "sample"))
+        check(shown == mistakes + drawn and mistakes > 0 and drawn == 25, f"{shown} pictures of {mistakes} mistakes and {drawn} drawn images")
         moved = np.array(figures["Exchange between islands"]["data"][0]["z"])
         check(moved.sum() == len(archive["homes"]), f"{moved.sum()} moves, expected {len(archive['homes'])}")
     curve = best_curve(figures)
@@ -116,6 +129,9 @@ def trained_runs(folder):
     text = (folder.path / "both.html").read_text()
     check("<td>search.pruning</td><td>" in text and "<td>training.batch_size</td>" not in text, "the table of differences")
     check(len(figures_of(folder.path / "both.html")["Progress"]["data"]) == 2, "two runs are two lines")
+    check("Norms of the layers" in figures_of(folder.path / "both.html"), "no figure of the norms")
+    check("Norms of the layers" not in figures, "a figure of norms that were not recorded")
+    check_norms(folder.path / "runs" / "other", figures_of(folder.path / "both.html")["Norms of the layers"]["data"])
     check(axis_titles(figures_of(folder.path / "both.html")["Progress"]) == {"evaluations", "error or loss"}, "two measures on one axis have no names")
     passed("two runs in one report, with what their configurations differ in")
 

@@ -25,7 +25,7 @@ constexpr const char* configuration = R"(
 name: slots
 data: {kind: generated, samples: 220, size: 8, validation_samples: 20}
 model: [conv: {channels: $channels, kernel: 3, activation: relu}, max_pool: {kernel: 2}, flatten, linear: {units: classes}]
-training: {epochs: 20, batch_size: 4, optimizer: {sgd: {momentum: 0.9}}, learning_rate: 0.01}
+training: {epochs: 20, batch_size: 4, optimizer: {sgd: {momentum: 0.9}}, learning_rate: 0.01, watch: true}
 search: {space: {channels: {int: [1, 8]}}, objective: validation_loss, budget: {evaluations: 8}}
 workers: {ranks: 2, slots: 8}
 )";
@@ -132,6 +132,10 @@ TEST_CASE("8 slots on 2 ranks with random delays give bitwise the same results a
             CHECK(individual.curve[epoch].training_loss == expected[epoch].training_loss);
             CHECK(individual.curve[epoch].validation_loss == expected[epoch].validation_loss);
         }
+        const auto& norms = one_by_one.at(id).metrics;
+        CHECK(individual.metrics.size() == 20 * 2 * 2);  // weights and gradients of 2 layers
+        CHECK(std::equal(norms.begin(), norms.end(), individual.metrics.begin(), individual.metrics.end(),
+                         [](const Metric& a, const Metric& b) { return a.name == b.name && a.value == b.value; }));
     }
     if (comm::rank_of(MPI_COMM_WORLD) == 0) {
         CHECK(together.size() == individuals);

@@ -136,6 +136,30 @@ TEST_CASE("individual_text: error output that is common to ranks and the problem
     CHECK(text.ends_with("errors-1: as 1.errors-0\n"));
 }
 
+TEST_CASE("individual_text: shows norms by layer, not as columns of the learning curve") {
+    search::Individual one = evaluated(1, 7);
+    one.curve = {{.epoch = 1, .validation_loss = 8}, {.epoch = 2, .validation_loss = 7}};
+    one.metrics = {{1, "weight_norm.0", 1.5},      {1, "grad_norm.0", 0.25},     {1, "weight_norm.3.body.0", 4},
+                   {1, "grad_norm.3.body.0", 8},   {2, "weight_norm.0", 1.75},   {2, "grad_norm.0", 0.125},
+                   {2, "weight_norm.3.body.0", 5}, {2, "grad_norm.3.body.0", 9}, {1, "top5", 0.5}};
+    const auto recovered = run_of_json({one});
+
+    const std::string text = report::individual_text(recovered, store::RunDirectory("none"), one.id, {});
+
+    const std::string head = text.substr(text.find("epoch  "));
+    CHECK(head.substr(0, head.find('\n')).find("norm") == std::string::npos);
+    CHECK(head.substr(0, head.find('\n')).find("top5") != std::string::npos);
+    std::vector<std::string> words;
+    std::istringstream table(text.substr(text.find("norms of the layers")));
+    for (std::string word; table >> word;) {
+        words.push_back(word);
+    }
+    REQUIRE(words.size() >= 28);
+    CHECK(std::vector(words.begin() + 14, words.begin() + 28) ==
+          std::vector<std::string>{"0", "1.5", "1.75", "▁█", "0.25", "0.125", "█▁", "3.body.0", "4", "5", "▁█", "8",
+                                   "9", "▁█"});
+}
+
 TEST_CASE("individual_text: shows the learning curve as bars, and each ancestor of five generations once") {
     std::vector<search::Individual> line{evaluated(1, 7)};
     for (std::uint32_t number = 2; number <= 8; ++number) {  // the parents are the two previous individuals
@@ -146,6 +170,7 @@ TEST_CASE("individual_text: shows the learning curve as bars, and each ancestor 
     const auto recovered = run_of_json(line);
     const std::string text = report::individual_text(recovered, store::RunDirectory("none"), line.back().id, {});
     CHECK(text.find("learning curve  █▁▅  loss\n") != std::string::npos);
+    CHECK(text.find("norms") == std::string::npos);
     std::istringstream lineage(text.substr(text.find("lineage")));
     std::vector<std::string> found;
     std::string row;

@@ -1,7 +1,7 @@
 """The sections of a report, in the order of the page."""
 import numpy as np
 
-from . import analysis, figures, run_figures
+from . import analysis, figures, guesses, run_figures, watch
 from .best_config import config_of_best
 from .page import Page
 
@@ -167,6 +167,7 @@ def add_best_model(page, run):
         captions = [f"#{index}: {run.class_text(truth)}, taken for {run.class_text(guess)} ({100 * score:.0f} %)" for index, truth, guess, score in
                     zip(*(run.best[f"test/mistakes/{name}"] for name in ("index", "truth", "guess", "score")))]
         page.pictures(images, captions)
+    guesses.add_sample(page, run)
 
 
 def add_curves(page, run):
@@ -199,6 +200,7 @@ def add_front(page, run):
 
 def add_results(page, run):
     add_curves(page, run)
+    watch.add_norms(page, run)
     add_genes(page, run)
     if len(run.objectives) > 1:
         add_front(page, run)

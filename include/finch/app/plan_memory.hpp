@@ -21,6 +21,11 @@ struct Networks {
     std::int64_t prefetch_bytes = 0;  ///< host memory, in addition to training_bytes
     std::int64_t snapshot_bytes = 0;
     std::int64_t test_bytes = 0;  ///< to measure the test set
+    std::int64_t weights_bytes = 0;
+    std::int64_t most_tensors = 0;
+    std::int64_t most_epochs = 0;
+    std::int64_t most_norms = 0;  ///< of an epoch, with training.watch
+    bool inherits = false;        ///< weights are kept for children
 };
 [[nodiscard]] Networks try_networks(const config::Config& config, const data::Dataset& images, backend::Device& device);
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,7 +22,10 @@ struct LogOptions {
     LogLevel level = LogLevel::info;
     LogRanks ranks = LogRanks::leader;  ///< ranks that log: world rank 0, all leaders of workers, or every rank
     std::string path;                   ///< empty: standard output; else a file (rank > 0 appends ".RANK")
-    double interval_seconds = 10;       ///< seconds between two progress lines in a batch job's log
+    bool tee = false;                   ///< with `path`: also logs to standard output
+    /// Number of batches of a training between two lines about it; empty: no such lines.
+    std::optional<std::int64_t> batches = {};
+    double interval_seconds = 10;  ///< seconds between two progress lines in a batch job's log
 };
 
 }  // namespace finch

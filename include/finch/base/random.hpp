@@ -26,6 +26,7 @@ enum class Purpose : std::uint32_t {
     program = 16,
     systems = 17,
     resampling = 18,
+    image_sample = 19,
 };
 
 /// A stream of random numbers that depends only on (seed, purpose, id, index). Two streams with equal seed, purpose, id

@@ -53,9 +53,12 @@ private:
         double seconds_per_step = 0;  ///< 0: not measured yet
         double seconds_left = 0;      ///< estimated; 0: unknown
         double progress = 0;
-        double training_seconds = 0;  ///< in this start, by the device's clock
-        std::int64_t steps_done = 0;  ///< in this start
-        double joules_before = 0;     ///< in earlier starts
+        double training_seconds = 0;       ///< in this start, by the device's clock
+        std::int64_t steps_done = 0;       ///< in this start
+        double joules_before = 0;          ///< in earlier starts
+        std::int64_t batches_to_line = 0;  ///< most batches until the next line of `log.batches`; 0: not known
+        train::EpochSoFar logged = {};     ///< at the last line of `log.batches`
+        double seconds_logged = 0;         ///< training_seconds at that line
     };
 
     /// Seconds that the followers wait for a leader that reads or writes a training's files.
@@ -78,6 +81,7 @@ private:
     [[nodiscard]] NamedArrays inherited_weights(const search::Individual& individual) const;
     [[nodiscard]] std::uint32_t steps_wanted(const Running& running) const;
     void measure(std::uint32_t slot);
+    void log_batches(std::uint32_t slot);
     void release(std::uint32_t slot);
 
     Slots& slots_;

@@ -46,6 +46,11 @@ void set_results(NamedArrays& arrays, const std::string& set, const Results& res
 /// targets. Throws StorageError if streamed images cannot be read.
 void set_mistakes(NamedArrays& arrays, const std::string& name, const Results& results, const data::Dataset& set);
 
+/// Adds 25 images, drawn by `seed`, with their guesses to `arrays`, below `name`/sample. Arrays, limits and exceptions
+/// are those of set_mistakes(). The sample depends only on the seed and the number of images in `results`.
+void set_image_sample(NamedArrays& arrays, const std::string& name, const Results& results, const data::Dataset& set,
+                      std::uint64_t seed);
+
 /// Returns the results as text: "test loss 0.0912, test accuracy 97.10 %, … (100 images)".
 [[nodiscard]] std::string results_text(const std::string& set, const Results& results);
 

@@ -55,6 +55,7 @@ struct Options {
     std::optional<std::int64_t> patience = {};  ///< epochs without improvement until training stops early; empty: never
     Precision precision = Precision::float32;
     bool deterministic = true;
+    bool watch = false;    ///< records the norms of weights and gradients of each layer and epoch
     bool inherit = false;  ///< starts from the first parent's best weights if all tensor shapes are equal
 };
 

@@ -2,6 +2,7 @@
 
 #include "finch/backend/device.hpp"
 #include "finch/base/epoch.hpp"
+#include "finch/base/metric.hpp"
 #include "finch/base/named_array.hpp"
 #include "finch/comm/all_reduce.hpp"
 #include "finch/data/sampling.hpp"
@@ -23,6 +24,7 @@
 namespace finch::train {
 
 class Learner;
+class Watch;
 struct StepPlan;
 
 /// Returns the value of the objective after `epoch`; smaller is better.
@@ -48,6 +50,15 @@ inline constexpr std::int64_t most_scores = std::int64_t{1} << 26;
 /// Throws ConfigError if `device` does not support `precision`. `processor` names the processor in the message.
 void check_precision(Precision precision, const backend::Device& device,
                      const std::string& processor = "this processor");
+
+/// The position of a training, and the training loss of the present epoch so far.
+struct EpochSoFar {
+    std::int64_t epoch = 0;    ///< counted from 1; the ended epoch if no batch of the next one is done
+    std::int64_t batch = 0;    ///< number of training batches done in this epoch
+    std::int64_t batches = 0;  ///< number of training batches of an epoch
+    std::int64_t samples = 0;  ///< number of samples that the group has trained in all epochs
+    double training_loss = 0;  ///< mean loss of this rank's samples; of an ended epoch, of all samples
+};
 
 /// Host memory that a new training must consider in addition to the free memory.
 struct HostMemory {
@@ -92,6 +103,9 @@ public:
     [[nodiscard]] State state() const noexcept;
     /// The epochs that ended so far, oldest first.
     [[nodiscard]] const std::vector<Epoch>& curve() const noexcept { return curve_; }
+    /// With Options::watch, the norms of weights and gradients of each layer after each epoch. The gradient is that of
+    /// the epoch's last step, after clipping.
+    [[nodiscard]] std::vector<Metric> watched() const;
     /// The epoch with the smallest value of the objective (the first of equal ones), counted from 1; 0 if there is none
     /// yet.
     [[nodiscard]] std::int64_t best_epoch() const noexcept { return stopping_.best_epoch; }
@@ -102,6 +116,8 @@ public:
     [[nodiscard]] const std::optional<backend::LossScale>& loss_scale() const noexcept { return loss_scale_; }
     /// Number of samples that the whole group has trained so far.
     [[nodiscard]] std::int64_t samples_trained() const noexcept;
+    /// Local. Describes the synchronized batches of the present epoch.
+    [[nodiscard]] EpochSoFar epoch_so_far() const;
     [[nodiscard]] const nn::ModelPlan& plan() const noexcept;
     /// The progress from 0 to 1: processed samples divided by the samples of all epochs, validation included. The
     /// progress is 1 once the training has ended.
@@ -175,6 +191,7 @@ private:
     std::int64_t ask_for_training(std::int64_t steps);
     std::int64_t ask_for_validation(std::int64_t steps);
     void finish_steps();
+    void watch_steps();
     void shuffle_epoch();
 
     void end_epoch();
@@ -204,15 +221,18 @@ private:
     std::int64_t global_batch_;
     double initial_rate_;  ///< scaled by the number of ranks
     std::unique_ptr<Learner> learner_;
+    std::unique_ptr<Watch> watch_;  ///< null without Options::watch
     nn::ModelState best_state_;
     EarlyStopping stopping_;
     Pruner pruner_;  ///< may be empty
     std::vector<Epoch> curve_;
     Position position_;
+    Position done_;  ///< after the synchronized steps
     PartialSums sums_;
     std::optional<backend::LossScale> loss_scale_;  ///< after the synchronized steps
     std::int64_t epoch_ranks_;                      ///< number of ranks in the present epoch; 0: it changed
     std::int64_t steps_asked_ = 0;                  ///< steps enqueued and not yet synchronized by finish_steps()
+    bool training_is_over_ = false;                 ///< true: they contain the last training step of the epoch
     bool epoch_is_over_ = false;                    ///< true: the enqueued steps are the last of the epoch
     std::int64_t steps_done_ = 0;
     double step_seconds_ = 0;
