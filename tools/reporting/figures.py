@@ -336,7 +336,7 @@ def confusion(run):
 def counts_by(colours, counts, names, across, down, meaning):
     """Draws a square table of counts as coloured cells. Tables of up to 20 rows also show the counts as text."""
     side = min(460, 44 * len(names))
-    made = figure(height=130 + side, layout={"width": 320 + side + 7 * max(map(len, names))})
+    made = figure(height=130 + side, layout={"width": 320 + side + 7 * min(30, max(map(len, names)))})
     made.add_heatmap(z=colours.tolist(), x=names, y=names, text=counts.tolist(), hovertemplate="%{y} → %{x}: %{text}<extra></extra>",
                      colorscale=AMOUNTS, colorbar={"title": meaning})
     if len(names) <= 20:
