@@ -214,7 +214,7 @@ def slices(run):
             made.add_scatter(**star(moved[at], losses[at], run, best) | {"mode": "markers", "showlegend": False}, **where)
         made.update_xaxes(title=gene.name, **gene_axis(gene, values), **where)
     made.update_yaxes(**value_axis(losses))
-    made.update_yaxes(title=run.measure.axis.replace(" (", "<br>("), col=1)
+    made.update_yaxes(title=run.measure.axis.replace(" (", "<br>(") if len(run.measure.axis) > 25 else run.measure.axis, col=1)
     return made
 
 
