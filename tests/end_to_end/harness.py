@@ -162,14 +162,14 @@ def ranks_of(process):
     return sorted(found)
 
 
-def listens(pid):
-    """True if the process has a handler for USR2. A process cannot have this handler before main()."""
+def listens(pid, number=signal.SIGUSR2):
+    """True if the process has a handler for signal `number`. A process cannot have this handler before main()."""
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
         return False
     caught = next(int(line.split()[1], 16) for line in status if line.startswith("SigCgt"))
-    return bool(caught >> (signal.SIGUSR2 - 1) & 1)
+    return bool(caught >> (number - 1) & 1)
 
 
 def has_handled(pid, number):

@@ -1,5 +1,6 @@
 """Checks tools/report.py on real runs. A real browser draws every figure without a console message, and the figures
 agree with population.h5. Also checks reports of several runs, and the errors for folders without a run."""
+import fcntl
 import html
 import itertools
 import json
@@ -14,7 +15,7 @@ import h5py
 import numpy as np
 
 from browser import chromium, dumped, open_page
-from harness import FINCH, SKIPPED, SOURCE, TINY, Folder, check, end_of_short_form, environment, individuals, outcome_words, passed, wait_for
+from harness import FINCH, SKIPPED, SOURCE, TINY, Folder, check, end_of_short_form, environment, individuals, listens, outcome_words, passed, wait_for
 
 REPORT = SOURCE / "tools" / "report.py"
 FRONT = TINY.replace("objective: validation_loss", "objective: [validation_loss, parameters]\n  exchange: {kind: migration, probability: 1}").replace(
@@ -279,8 +280,16 @@ def round_ticks(folder):
 
 
 def importance_has_errors(folder):
-    """Checks that no bar is negative, and that bars whose error reaches 0 are called so."""
-    page = folder.path / "front.html"
+    """Checks that no bar is negative, and that the gene without an effect is called so. The loss depends on x0 alone."""
+    folder.write("sixty.yaml", "name: sixty\nsearch: {objective: {function: sphere}, propagator: random, budget: {evaluations: 60}}\nworkers: {ranks: 1}\n")
+    folder.run(0, "evolve", "sixty.yaml")
+
+    def forget_x1(rows, outcomes):
+        rows["loss"] = rows["x0"] ** 2
+
+    changed(folder, "sixty", "one", forget_x1)
+    made(folder, "runs/one", "-o", "one.html")
+    page = folder.path / "one.html"
     figure = figures_of(page)["What mattered"]
     bars = figure["data"][0]
     check(min(bars["x"]) >= 0, f"bars {bars['x']}")
@@ -289,6 +298,8 @@ def importance_has_errors(folder):
         label = figure["layout"]["annotations"][place]["text"]
         check(abs(mean - error) < 2e-3 or (label == "0 within error") == (mean < error), f"{text} is called {label}")
         check(0 <= bars["error_x"]["arrayminus"][place] <= bars["x"][place] + 1e-12, f"the error of {text} is drawn below 0")
+    labels = dict(zip(bars["y"], (label["text"] for label in figure["layout"]["annotations"])))
+    check(labels["x1"] == "0 within error" != labels["x0"], f"the genes are called {labels}")
     check(re.search(r"R² is -?\d\.\d\d \(95 % interval: -?\d+\.\d\d to 0?\.?\d", page.read_text()), "R² has no interval")
     passed("importances have errors, and are not negative")
 
@@ -364,8 +375,22 @@ def follow(folder):
         check(report.returncode == 0 and "figures" in output, f"report.py --follow: exit code {report.returncode}: {output}")
         check(has('data-reload="0"'), "the final page reloads itself")
 
+    late = folder.path / "runs/late"
+    late.mkdir()
+    with open(late / "lock", "w") as lock:  # of a run that has no archive yet
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        report = start_report(folder, "runs/late", "-o", "follow.html")
+        wait_for(lambda: listens(report.pid, signal.SIGTERM) or report.poll() is not None, "a handler of SIGTERM")
+        check(not page.exists(), "a page of a run without an archive")
+        shutil.copy(folder.path / "runs/front/population.h5", folder.path / "copy.h5")
+        (folder.path / "copy.h5").rename(late / "population.h5")
+        wait_for(lambda: has('data-reload="0.2"') or report.poll() is not None, "a page that reloads itself")
+    end(report)
+
+    page.unlink()
     running = folder.start(0, "evolve", "slow.yaml", "--fresh")
-    wait_for(lambda: (folder.path / "runs/slow/lock").exists() or running.poll() is not None, "a lock")
+    archive = folder.path / "runs/slow/population.h5"
+    wait_for(lambda: archive.exists() or running.poll() is not None, "an archive")
     report = start_report(folder, "runs/slow", "-o", "follow.html")
     wait_for(lambda: has('data-reload="0.2"') or report.poll() is not None, "a page that reloads itself")
     first = page.stat().st_ino
@@ -395,7 +420,7 @@ def check_reload(page):
         setTimeout(() => { Object.assign(document.body.dataset, { visits, top: scrollY, open: part.open }); }, 50);"""
     copy = with_script(page, "reload.html", script)
     copy.write_text(copy.read_text().replace('data-reload="0"', 'data-reload="0.5"').replace(
-        "<body>", "<body><script>if (sessionStorage.visits) document.documentElement.dataset.reload = 0;</script>"))
+        "<body>", "<body><script>history.scrollRestoration = 'manual'; if (sessionStorage.visits) document.documentElement.dataset.reload = 0;</script>"))
     body = re.search(r"<body[^>]*>", dumped(copy)[0])[0]
     check(all(text in body for text in ('data-visits="2"', 'data-top="300"', 'data-open="true"')), f"after a reload: {body}")
 

@@ -214,7 +214,7 @@ def slices(run):
             made.add_scatter(**star(moved[at], losses[at], run, best) | {"mode": "markers", "showlegend": False}, **where)
         made.update_xaxes(title=gene.name, **gene_axis(gene, values), **where)
     made.update_yaxes(**value_axis(losses))
-    made.update_yaxes(title=run.measure.axis.replace(" (", "<br>("), col=1)
+    made.update_yaxes(title=run.measure.axis.replace(" (", "<br>(") if len(run.measure.axis) > 25 else run.measure.axis, col=1)
     return made
 
 
@@ -336,7 +336,7 @@ def confusion(run):
 def counts_by(colours, counts, names, across, down, meaning):
     """Draws a square table of counts as coloured cells. Tables of up to 20 rows also show the counts as text."""
     side = min(460, 44 * len(names))
-    made = figure(height=130 + side, layout={"width": 320 + side + 7 * max(map(len, names))})
+    made = figure(height=130 + side, layout={"width": 320 + side + 7 * min(30, max(map(len, names)))})
     made.add_heatmap(z=colours.tolist(), x=names, y=names, text=counts.tolist(), hovertemplate="%{y} → %{x}: %{text}<extra></extra>",
                      colorscale=AMOUNTS, colorbar={"title": meaning})
     if len(names) <= 20:
