@@ -156,6 +156,12 @@ constexpr auto table = std::to_array<Synonyms>({
     {"communicator", "backend"},
     {"level", "verbose verbosity"},
     {"log", "logging"},
+    // options
+    {"run", "output out out_dir save_dir"},
+    {"fresh", "overwrite force"},
+    {"top", "n limit"},
+    {"samples", "n"},
+    {"follow", "watch live"},
     // verbs
     {"evolve", "run start search optimize tune"},
     {"evolve", "resume continue", "evolve, which resumes a run by itself"},

@@ -51,10 +51,11 @@ std::string of_layer(const std::string& layer) {
     return problem_of("model: [" + layer + "]");
 }
 
-TEST_CASE("synonyms: each row leads to a key, a word or a verb, and no row says what the words are already") {
-    // tests/end_to_end/bad_input.py checks the rows of these verbs.
-    std::set<std::string> words{"evolve", "train",  "show",   "status", "test",     "plan",
-                                "replay", "doctor", "config", "data",   "--version"};
+TEST_CASE(
+    "synonyms: each row leads to a key, a word, a verb or an option, and no row says what the words are already") {
+    // tests/end_to_end/command_lines.py checks the rows of these verbs and options.
+    std::set<std::string> words{"evolve", "train",  "show", "status", "test", "plan",  "replay",
+                                "doctor", "config", "data", "fresh",  "top",  "follow"};
     CollectWords{words}(config::configuration());
 
     for (const Synonyms& row : synonyms()) {
