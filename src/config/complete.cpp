@@ -304,7 +304,11 @@ private:
 Tree complete(const Domain& domain, const Tree& tree, const std::string& path, bool genes) {
     if (tree.gene_name() && !tree.quoted) {
         if (!genes) {
-            fail(tree, path, fmt::format("no gene can stand here; accepted: {}", accepts(domain)));
+            const bool is_path = tree.text.find('/') != std::string::npos;
+            fail(tree, path,
+                 fmt::format("{}; accepted: {}",
+                             is_path ? "environment variables are not expanded" : "no gene can stand here",
+                             accepts(domain)));
         }
         return tree;
     }

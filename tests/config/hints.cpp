@@ -130,6 +130,11 @@ TEST_CASE("values that look like a gene: the hint is the gene") {
     CHECK_FALSE(contains(problem_of("workers: {ranks: [1, 2]}"), "did you mean"));
 }
 
+TEST_CASE("a path with an environment variable is not taken for a gene") {
+    CHECK(contains(problem_of("data: {kind: idx, path: $HOME/mnist}"),
+                   "data.path: environment variables are not expanded; accepted: "));
+}
+
 TEST_CASE("several keys in the place of one alternative: the hint is the alternative, or the indentation") {
     CHECK(contains(of_training("optimizer: {type: SGD, momentum: 0.9}"), "(did you mean {sgd: {...}}?)"));
     CHECK(contains(problem_of("model:\n  - conv:\n    channels: 3\n"), "(indent channels more than conv)"));
