@@ -1,12 +1,14 @@
 // The program finch: parses the command line, runs one verb, and converts exceptions to a message and an exit code.
 #include "finch/app/completion.hpp"
 #include "finch/app/launch.hpp"
+#include "finch/app/misuse.hpp"
 #include "finch/app/plan.hpp"
 #include "finch/app/verbs.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/base/parsed.hpp"
 #include "finch/base/version.hpp"
-#include "finch/base/words.hpp"
+#include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/config/tree.hpp"
 #include "finch/doctor/doctor.hpp"
@@ -14,7 +16,6 @@
 #include "finch/run/evolve.hpp"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <functional>
 
 namespace finch::app {
@@ -41,10 +42,23 @@ struct CommandLine {
     std::uint64_t seed = 1;
 };
 
+/// A check of an option's value: a whole number from `low`.
+CLI::Validator whole_from(std::int64_t low) {
+    return CLI::Validator(
+        [low](const std::string& text) {
+            const auto value = parsed<std::int64_t>(text);
+            return value && *value >= low
+                       ? ""
+                       : fmt::format("'{}' is not accepted; accepted: a whole number from {}", text, low);
+        },
+        "");
+}
+
 void add_settings(CLI::App& verb, std::vector<std::string>& settings) {
     verb.add_option("--set", settings,
                     "override one key of the configuration, e.g. search.budget.evaluations=12; may be repeated")
         ->type_name("KEY=VALUE")
+        ->default_str("")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
@@ -109,6 +123,7 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
         ->add_option("--gene", line.genes,
                      "a value for a gene; needed for every active gene of the search space, may be repeated")
         ->type_name("NAME=VALUE")
+        ->default_str("")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     training->add_flag("--profile", line.options.profile,
@@ -178,11 +193,11 @@ void add_planning(CLI::App& app, CommandLine& line) {
     planning
         ->add_option("--nodes", options.nodes,
                      "number of nodes to plan for (default: the nodes of the current Slurm allocation)")
-        ->check(CLI::PositiveNumber);
+        ->check(whole_from(1));
     planning->add_option("--ranks-per-node", options.ranks_per_node, "number of ranks on each of these nodes")
-        ->check(CLI::PositiveNumber);
+        ->check(whole_from(1));
     planning->add_option("--gpus-per-node", options.gpus_per_node, "number of GPUs of each of these nodes")
-        ->check(CLI::NonNegativeNumber);
+        ->check(whole_from(0));
     CLI::Option* const measure =
         planning->add_flag("--measure", options.measure,
                            "train some genomes for some steps on this machine; print how long individuals and the "
@@ -245,7 +260,8 @@ void add_status(CLI::App& app, CommandLine& line) {
         ->add_option("run", line.runs,
                      "one or more run directories; or one configuration, which stands for its run directory")
         ->required()
-        ->type_name("RUN");
+        ->type_name("RUN")
+        ->default_str("");
     add_run_options(*asking, line.options);
     add_reuse(*asking, line.options.settings);
     asking->add_flag(
@@ -267,7 +283,7 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
         ->add_option("id", line.show.id,
                      "id of one individual to show, e.g. 0.3.17, with its learning curve and the output of its program")
         ->type_name("ID");
-    showing->add_option("--top", line.show.top.count, "number of best individuals to list")->check(CLI::PositiveNumber);
+    showing->add_option("--top", line.show.top.count, "number of best individuals to list")->check(whole_from(1));
     showing->add_flag("--islands", line.show.top.of_each_island,
                       "list the best individuals of each island, even if copies make these lists equal");
     auto* const csv = showing->add_flag("--csv", line.show.csv, "print every individual as comma-separated values");
@@ -306,8 +322,8 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
                                ->require_subcommand(1)
                                ->add_subcommand("generate", "write a data set of distorted digits as IDX files");
     generating->add_option("folder", line.folder, "folder for the files")->required()->type_name("DIR");
-    generating->add_option("--samples", line.samples, "number of training images")->check(CLI::PositiveNumber);
-    generating->add_option("--size", line.size, "height and width of an image in pixels")->check(CLI::PositiveNumber);
+    generating->add_option("--samples", line.samples, "number of training images")->check(whole_from(1));
+    generating->add_option("--size", line.size, "height and width of an image in pixels")->check(whole_from(1));
     generating->add_option("--seed", line.seed, "seed of the random numbers");
     by_itself(generating, [&line] { return generate_data(line.folder, line.samples, line.size, line.seed); });
 }
@@ -323,20 +339,12 @@ void add_completion_table(CLI::App& app) {
         ->group("");
 }
 
-/// Prints an error and returns false if the first argument is neither a verb nor an option.
-bool knows_verb(const CLI::App& app, int argc, char** argv) {
-    const std::string word = argc > 1 ? argv[1] : "-";
-    std::vector<std::string> verbs;
-    for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
-        verbs.push_back(verb->get_name());
+/// Prints the message on the first rank, and returns the exit code.
+int refuse(const std::string& problem) {
+    if (cluster::rank_before_mpi(cluster::Environment::of_this_process()) == 0) {
+        complain(problem);
     }
-    if (word.starts_with('-') || std::find(verbs.begin(), verbs.end(), word) != verbs.end()) {
-        return true;
-    }
-    const auto nearest = nearest_word(word, verbs);
-    complain(fmt::format("{}: there is no such verb{}; accepted: {}", word,
-                         nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "", join(verbs)));
-    return false;
+    return exit_input;
 }
 
 }  // namespace
@@ -360,13 +368,16 @@ int main(int argc, char** argv) {
     app.footer(
         "Exit codes: 0 done; 1 a search without a result, or an error; 2 wrong input; 75 stopped early, start it again "
         "to resume; others: an error.");
-    if (!finch::app::knows_verb(app, argc, argv)) {
-        return finch::exit_input;
+    if (const std::string problem = finch::app::verb_problem(app, argc > 1 ? argv[1] : "-"); !problem.empty()) {
+        return finch::app::refuse(problem);
     }
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? 0 : finch::exit_input;
+        if (error.get_exit_code() == 0) {
+            return app.exit(error);  // --help, --version
+        }
+        return finch::app::refuse(finch::app::misuse_text(app, error));
     }
     return line.run();
 }

@@ -2,6 +2,7 @@
 
 #include "finch/app/plan_disk.hpp"
 #include "finch/app/plan_memory.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
 #include "finch/cluster/allocation.hpp"
@@ -118,7 +119,7 @@ std::string training_text(const config::Config& config, const cluster::Layout& l
     const data::Options options = run::data_options(config);
     const std::optional<std::string> absent = absent_data(options);
     if (absent) {
-        text += fmt::format("remark: {} is not here yet: {}\n", *absent,
+        text += fmt::format("remark: {} is not here yet{}: {}\n", *absent, path_hint(*absent),
                             datasets != nullptr ? "what follows goes by data.expect"
                                                 : "images, classes and memory are not known (data.expect would say)");
     }

@@ -7,6 +7,7 @@
 #include "finch/base/words.hpp"
 #include "finch/cluster/device_map.hpp"
 #include "finch/cluster/time_limit.hpp"
+#include "finch/run/commands.hpp"
 #include "finch/run/devices.hpp"
 #include "finch/run/startup.hpp"
 #include "finch/search/pruning.hpp"
@@ -199,27 +200,6 @@ std::string row_text(const Layout& layout, const Unit& unit, int nodes, std::int
                        starts > 0 ? std::to_string(starts) : "never");
 }
 
-/// Returns `text`, quoted for a shell if necessary.
-std::string quoted(const std::string& text) {
-    const std::string plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./:,@%";
-    if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) {
-        return text;
-    }
-    std::string result = "'";
-    for (const char letter : text) {
-        result += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-    }
-    return result + "'";
-}
-
-/// Returns the path of the job script evolve.sbatch: the installed file, or the file in the repository.
-std::string job_script() {
-    std::error_code ignored;
-    const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
-    const auto installed = program.parent_path().parent_path() / "share/finch/jobs/evolve.sbatch";
-    return std::filesystem::exists(installed, ignored) ? installed.string() : "jobs/evolve.sbatch";
-}
-
 /// Returns a job time limit that is long enough for the whole search.
 double limit_for(const Forecast& forecast, double seconds_of_start) {
     constexpr double reserve = 1.25;
@@ -241,10 +221,10 @@ std::string command(const PlanOptions& options, const Question& question, const 
         const NodeMemory memory = node_memory(layout.config, layout.places, networks, datasets);
         line += fmt::format(" --mem-per-cpu={}M", memory.asked_mebibytes_per_cpu(layout.workers->threads));
     }
-    line += fmt::format(" --time={} {} {}", cluster::time_limit_text(time_limit), quoted(job_script()),
-                        quoted(options.config.string()));
+    line += fmt::format(" --time={} {} {}", cluster::time_limit_text(time_limit), run::commands().job_script,
+                        shell_argument(options.config.string()));
     for (const std::string& setting : options.settings) {
-        line += setting.starts_with("workers.ranks=") ? "" : " --set " + quoted(setting);
+        line += setting.starts_with("workers.ranks=") ? "" : " --set " + shell_argument(setting);
     }
     return line + fmt::format(" --set workers.ranks={}", layout.workers->ranks);
 }

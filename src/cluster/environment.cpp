@@ -178,6 +178,16 @@ std::optional<long long> ranks_expected(const Environment& environment) {
     return std::nullopt;
 }
 
+long long rank_before_mpi(const Environment& environment) {
+    // mpirun passes on SLURM_PROCID of the batch script, which is 0 on all ranks.
+    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+        if (const auto rank = environment.number(name)) {
+            return *rank;
+        }
+    }
+    return 0;
+}
+
 std::vector<std::string> nodes_of_ranks(const Environment& environment, int world_size) {
     const auto ranks = static_cast<std::size_t>(world_size);
     if (environment.number("OMPI_COMM_WORLD_LOCAL_SIZE") == world_size) {

@@ -5,6 +5,7 @@
 #include "hints.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace finch::config {
 namespace {
@@ -53,7 +54,11 @@ struct Problem {
         const auto value = whole_number(tree);
         if (!value) {
             const bool digits = looks_numeric(tree) && tree.text.find_first_of(".eE+") == std::string::npos;
-            return digits && tree.text.size() > 18 ? "is out of range" : "is no whole number";
+            const double number = real_number(tree).value_or(0.5);
+            const bool is_whole = number == std::floor(number) && std::abs(number) <= 1e15;
+            return digits && tree.text.size() > 18 ? "is out of range"
+                   : is_whole                      ? fmt::format("is no whole number (did you mean {:.0f}?)", number)
+                                                   : "is no whole number";
         }
         return whole.low <= *value && *value <= whole.high ? Result{} : "is out of range";
     }
@@ -92,6 +97,23 @@ struct Problem {
     }
 };
 
+/// Returns " (did you mean {evaluations: 100}?)" for a scalar that the first such key of `section` accepts; otherwise
+/// an empty text.
+std::string meant_section(const Section& section, const Tree& tree) {
+    for (const Key& key : section.keys) {
+        if (tree.kind == Kind::scalar && !std::visit(Problem{tree}, key.domain.is)) {
+            return fmt::format(" (did you mean {{{}: {}}}?)", key.name, tree.text);
+        }
+    }
+    return "";
+}
+
+/// Returns a hint for a list of sections where one section should stand, or for a section in place of a list.
+std::string meant_dash(const Tree& tree) {
+    const bool has_sections = tree.kind == Kind::list && !tree.items.empty() && tree.items.front().kind == Kind::map;
+    return tree.kind == Kind::map ? " (begin each entry with '- ')" : has_sections ? " (leave out the '- ')" : "";
+}
+
 /// Returns the section of `either` that has its first key in the map `tree`. If no section matches, returns the first
 /// one. Returns null if `either` has no section.
 const Domain* section_in(const Either& either, const Tree& tree) {
@@ -126,7 +148,7 @@ public:
 
     Tree operator()(const Section& section) const {
         if (tree_.kind != Kind::map && tree_.kind != Kind::null) {
-            refuse(domain_, tree_, path_, "is no section");
+            refuse(domain_, tree_, path_, "is no section" + meant_section(section, tree_) + meant_dash(tree_));
         }
         const auto known = names_of(section.keys);
         refuse_unknown_keys(known);
@@ -170,7 +192,7 @@ public:
 
     Tree operator()(const List& list) const {
         if (tree_.kind != Kind::list) {
-            refuse(domain_, tree_, path_, tree_.kind == Kind::null ? "has no value" : "is no list");
+            refuse(domain_, tree_, path_, tree_.kind == Kind::null ? "has no value" : "is no list" + meant_dash(tree_));
         }
         if (tree_.items.size() < list.least || tree_.items.size() > list.most) {
             fail(tree_, path_,
@@ -185,7 +207,7 @@ public:
 
     Tree operator()(const Named& named) const {
         if (tree_.kind != Kind::map && tree_.kind != Kind::null) {
-            refuse(domain_, tree_, path_, "is no section");
+            refuse(domain_, tree_, path_, "is no section" + meant_dash(tree_));
         }
         Tree result = empty_map(tree_);
         result.keys = tree_.keys;
@@ -252,7 +274,10 @@ private:
             refuse_kind();
         }
         if (const auto problem = std::visit(Problem{tree_}, domain_.is)) {
-            refuse(domain_, tree_, path_, *problem);
+            const auto* const either = std::get_if<Either>(&domain_.is);
+            const Domain* const section = either != nullptr ? section_in(*either, tree_) : nullptr;
+            refuse(domain_, tree_, path_,
+                   *problem + (section != nullptr ? meant_section(std::get<Section>(section->is), tree_) : ""));
         }
         return tree_;
     }
@@ -304,7 +329,11 @@ private:
 Tree complete(const Domain& domain, const Tree& tree, const std::string& path, bool genes) {
     if (tree.gene_name() && !tree.quoted) {
         if (!genes) {
-            fail(tree, path, fmt::format("no gene can stand here; accepted: {}", accepts(domain)));
+            const bool is_path = tree.text.find('/') != std::string::npos;
+            fail(tree, path,
+                 fmt::format("{}; accepted: {}",
+                             is_path ? "environment variables are not expanded" : "no gene can stand here",
+                             accepts(domain)));
         }
         return tree;
     }

@@ -81,7 +81,8 @@ std::size_t Genes::find(const Tree& use, const std::string& path) const {
     for (const search::Gene& gene : space_.genes) {
         known.push_back(gene.name);
     }
-    const auto nearest = nearest_word(name, known);
+    const auto own = own_word(name, known);
+    const auto nearest = own ? own : nearest_word(name, known);
     fail(use, path,
          fmt::format("'${}' names no gene{}; accepted: {}", name,
                      nearest ? fmt::format(" (did you mean '${}'?)", *nearest) : "",

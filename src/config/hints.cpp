@@ -73,25 +73,19 @@ std::string longest_path(std::string path, const Tree& value) {
     return exists ? longest_path(std::move(longer), value.items.front()) : path;
 }
 
-/// Returns the paths in a configuration of the key `name` or of Finch's word for it, at most three. If some of them are
-/// below the section at `around`, returns only those.
-std::vector<std::string> paths_of_key(const std::string& name, const Tree& value, const std::string& around) {
+/// Returns the paths of the key `name` that a hint names, with the single keys of `value` below them: at most three. If
+/// some paths are below the section at `around`, returns only those.
+std::vector<std::string> paths_to_name(const std::string& name, const Tree& value, const std::string& around) {
     constexpr std::size_t most = 3;
-    std::vector<std::string> names;
-    for (const Place& place : all_places()) {
-        names.push_back(place.name);
-    }
-    const auto own = own_word(name, names);
-    std::vector<std::string> paths;
-    for (const Place& place : all_places()) {
-        if (own && place.name == *own && place.path != around) {
-            paths.push_back(longest_path(place.path, value));
-        }
-    }
+    std::vector<std::string> paths = paths_of_key(name);
+    std::erase(paths, around);
     const auto outside = std::stable_partition(paths.begin(), paths.end(),
                                                [&](const std::string& path) { return path.starts_with(around + "."); });
     paths.erase(outside == paths.begin() ? paths.end() : outside, paths.end());
     paths.resize(std::min(paths.size(), most));
+    for (std::string& path : paths) {
+        path = longest_path(path, value);
+    }
     return paths;
 }
 
@@ -147,13 +141,28 @@ const Key* alternative_of(const Variants& variants, const std::string& name) {
 
 }  // namespace
 
+std::vector<std::string> paths_of_key(const std::string& name) {
+    std::vector<std::string> names;
+    for (const Place& place : all_places()) {
+        names.push_back(place.name);
+    }
+    const auto own = own_word(name, names);
+    std::vector<std::string> paths;
+    for (const Place& place : all_places()) {
+        if (own && place.name == *own) {
+            paths.push_back(place.path);
+        }
+    }
+    return paths;
+}
+
 std::string meant_key(const std::string& name, std::span<const std::string> known, const Tree& tree,
                       const std::string& path) {
     if (path.empty() && gene_of(tree, name) != nullptr) {
         return fmt::format(" (did you mean search.space.{}?)", name);
     }
     if (!own_word(name, known) && !is_spelled_alike(name, known)) {
-        const std::vector<std::string> paths = paths_of_key(name, tree[name], path);
+        const std::vector<std::string> paths = paths_to_name(name, tree[name], path);
         if (!paths.empty()) {
             return fmt::format(" (did you mean {}?)", fmt::join(paths, " or "));
         }

@@ -9,8 +9,8 @@
 /// nothing similar is known.
 namespace finch::config {
 
-/// Hint for `name`, which is no key of the section `tree` at `path`; `known` are its keys. Names a known key, or the path
-/// of the key in another section.
+/// Hint for `name`, which is no key of the section `tree` at `path`; `known` are its keys. Names a known key, or the
+/// path of the key in another section.
 [[nodiscard]] std::string meant_key(const std::string& name, std::span<const std::string> known, const Tree& tree,
                                     const std::string& path);
 

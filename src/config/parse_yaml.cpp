@@ -164,9 +164,11 @@ Tree parse_yaml(const std::string& yaml, const std::string& source) {
         while (parser.HandleNextDocument(builder)) {
         }
     } catch (const YAML::Exception& error) {
-        throw ConfigError(error.mark.is_null() ? fmt::format("{}: is no YAML: {}", source, error.msg)
-                                               : fmt::format("{}:{}: is no YAML: {} (column {})", source,
-                                                             error.mark.line + 1, error.msg, error.mark.column + 1));
+        const char* const hint = yaml.find('\t') != std::string::npos ? "; indent with blanks, not with tabs" : "";
+        throw ConfigError(error.mark.is_null()
+                              ? fmt::format("{}: is no YAML: {}{}", source, error.msg, hint)
+                              : fmt::format("{}:{}: is no YAML: {} (column {}){}", source, error.mark.line + 1,
+                                            error.msg, error.mark.column + 1, hint));
     }
     return builder.take();
 }

@@ -209,10 +209,14 @@ std::string CommandLine::shell_word() const {
     return objective_.shell ? "" : config::shell_word(objective_.command);
 }
 
-std::string CommandLine::home_word() const {
-    for (const config::Template& argument : arguments_) {
-        const std::string word = !objective_.shell && argument.is_constant() ? argument.render({}) : "";
-        if (word.starts_with("~/")) {
+std::string CommandLine::absent_script() const {
+    static constexpr std::array<std::string_view, 8> scripts{".py", ".sh", ".R", ".r", ".jl", ".pl", ".lua", ".js"};
+    for (std::size_t i = 1; i < arguments_.size(); ++i) {
+        const std::string word = arguments_[i].is_constant() ? arguments_[i].render({}) : "";
+        const bool is_script = std::find(scripts.begin(), scripts.end(), fs::path(word).extension()) != scripts.end();
+        std::error_code none;
+        if ((is_script || word.starts_with("~/")) && !word.starts_with('-') && !objective_.files.contains(word) &&
+            !fs::exists(here_ / word, none)) {
             return word;
         }
     }
@@ -222,6 +226,21 @@ std::string CommandLine::home_word() const {
 std::string CommandLine::program() const {
     return objective_.shell || !arguments_.front().is_constant() ? "" : arguments_.front().render({});
 }
+
+namespace {
+
+/// Returns a hint for a name that no program in `path` has: a file here, or a usual program with a similar name.
+std::string program_hint(const std::string& name, const std::string& path) {
+    std::error_code none;
+    if (fs::is_regular_file(name, none)) {
+        return fmt::format(" (did you mean ./{}?)", name);
+    }
+    std::vector<std::string> usual{"python3", "python", "Rscript", "julia", "bash", "mpirun", "srun", "torchrun"};
+    std::erase_if(usual, [&](const std::string& one) { return process::program_file(one, path).empty(); });
+    return did_you_mean(name, usual);
+}
+
+}  // namespace
 
 void check_program(const std::string& program) {
     if (program.empty()) {
@@ -236,9 +255,7 @@ void check_program(const std::string& program) {
     }
     if (file.empty()) {
         const fs::path found = process::program_file(program, path, fs::current_path());
-        const std::string other = process::program_file(program + "3", path).empty() ? "" : program + "3";
-        refuse(found.empty() ? fmt::format("there is no program '{}' in PATH{}", program,
-                                           other.empty() ? "" : fmt::format(" (did you mean {}?)", other))
+        refuse(found.empty() ? fmt::format("there is no program '{}' in PATH{}", program, program_hint(program, path))
                              : fmt::format("'{}' is found by a relative entry of PATH alone, and programs start in a "
                                            "folder of their own; accepted: {} in PATH",
                                            program, fs::canonical(found.parent_path()).string()));

@@ -15,15 +15,15 @@ namespace {
 constexpr std::int64_t fewest_proposed = 50;  ///< evaluations
 
 /// How this run was started, for another start: in a job, with mpirun, or alone.
-std::string launcher(const store::ArchiveFacts& facts) {
+std::string launcher(const store::ArchiveFacts& facts, const Commands& commands) {
     if (!facts.starts.empty() && !facts.starts.back().job.empty()) {
-        return "sbatch jobs/evolve.sbatch";
+        return "sbatch " + commands.job_script;
     }
     std::int64_t ranks = 0;
     for (const auto& [key, report] : facts.reports) {
         ranks += key.first == facts.restarts ? report.ranks : 0;
     }
-    return ranks > 1 ? fmt::format("mpirun -n {} finch evolve", ranks) : "finch evolve";
+    return fmt::format("{}{} evolve", ranks > 1 ? fmt::format("mpirun -n {} ", ranks) : "", commands.program);
 }
 
 /// "runs/mnist-2" after "runs/mnist", "runs/mnist-3" after that.
@@ -41,8 +41,8 @@ std::string following_name(const std::string& run) {
 }
 
 std::string command(const SummaryInput& input, const std::string& run, const std::vector<std::string>& settings) {
-    std::string text = fmt::format("{} {} --run {}", launcher(input.facts), shell_argument(input.run + "/config.yaml"),
-                                   shell_argument(run));
+    std::string text = fmt::format("{} {} --run {}", launcher(input.facts, input.commands),
+                                   shell_argument(input.run + "/config.yaml"), shell_argument(run));
     for (const std::string& setting : settings) {
         text += " --set " + shell_argument(setting);
     }
@@ -87,7 +87,8 @@ std::string wider_range(const search::Gene& gene, GeneEffect::Bound bound) {
 std::string look_at_failure(const SummaryInput& input) {
     for (const auto& [id, individual] : input.population.individuals()) {
         if (search::has_failed(individual) && !individual.problem.empty()) {
-            return fmt::format("see why it failed: finch show {} {}", shell_argument(input.run), to_text(id));
+            return fmt::format("see why it failed: {} show {} {}", input.commands.program, shell_argument(input.run),
+                               to_text(id));
         }
     }
     return "";
@@ -130,7 +131,7 @@ std::vector<std::string> next_steps(const SummaryInput& input, const Advice& adv
         }
     };
     if (input.facts.state == RunState::running) {
-        return {fmt::format("watch it: finch show {} --follow", shell_argument(input.run))};
+        return {fmt::format("watch it: {} show {} --follow", input.commands.program, shell_argument(input.run))};
     }
     add(advice.has_result ? "" : look_at_failure(input));
     if (input.facts.state != RunState::complete) {
@@ -142,8 +143,9 @@ std::vector<std::string> next_steps(const SummaryInput& input, const Advice& adv
     }
     if (advice.has_result) {
         add(further_search(input, advice));
-        add("look at it: tools/report.py " + shell_argument(input.run));
-        add(input.trains ? fmt::format("use its network: finch export {} --format pytorch", shell_argument(input.run))
+        add(fmt::format("look at it: {} {}", input.commands.report, shell_argument(input.run)));
+        add(input.trains ? fmt::format("use its network: {} export {} --format pytorch", input.commands.program,
+                                       shell_argument(input.run))
                          : "");
     }
     return steps;

@@ -65,9 +65,9 @@ CommandNotes command_notes(const evaluate::CommandLine& line) {
             "quotes make it plain without this warning",
             word));
     }
-    if (const std::string word = line.home_word(); !word.empty()) {
+    if (const std::string word = line.absent_script(); !word.empty()) {
         notes.warnings.push_back(
-            fmt::format("search.objective.command: '{}' is a plain argument of the program{}", word, path_hint(word)));
+            fmt::format("search.objective.command: '{}' is no file here{}", word, path_hint(word)));
     }
     return notes;
 }

@@ -3,6 +3,7 @@
 #include "finch/base/log.hpp"
 #include "finch/base/replace.hpp"
 #include "finch/report/summary.hpp"
+#include "finch/run/commands.hpp"
 #include "finch/store/model_file.hpp"
 
 #include <exception>
@@ -31,6 +32,7 @@ std::string summary_of(const store::RunDirectory& directory, const config::Confi
         .facts = facts,
         .competition = competition,
         .run = run,
+        .commands = commands(),
         .results = config.trains() ? store::read_results(directory.best_model(), facts.run) : NamedArrays(),
         .trains = config.trains(),
         .epochs = epochs_of(config, population),

@@ -164,8 +164,7 @@ private:
         for (const Gene& gene : space_.genes) {
             known.push_back(gene.name);
         }
-        refuse(value.column, fmt::format("'{}' is no gene{}; accepted: {}", value.word,
-                                         did_you_mean(value.word, known),
+        refuse(value.column, fmt::format("'{}' is no gene{}; accepted: {}", value.word, did_you_mean(value.word, known),
                                          known.empty() ? "numbers, since there is no gene" : join(known)));
     }
 
@@ -214,9 +213,8 @@ private:
         const auto option = word.gene ? std::nullopt : value_in(space_.genes[*gene.gene], word.word);
         if (!option) {
             const auto& options = std::get<ChoiceGene>(space_.genes[*gene.gene].kind).options;
-            refuse(word.column,
-                   fmt::format("'{}' is no option of {}{}; accepted: {}", word.word, gene.word,
-                               did_you_mean(word.word, options), join(options)));
+            refuse(word.column, fmt::format("'{}' is no option of {}{}; accepted: {}", word.word, gene.word,
+                                            did_you_mean(word.word, options), join(options)));
         }
         steps_.push_back({Operation::gene, 0, *gene.gene});
         steps_.push_back({Operation::number, *option});

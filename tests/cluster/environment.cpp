@@ -266,6 +266,13 @@ TEST_CASE("nodes_of_ranks: returns Slurm's block layout, or one node under mpiru
     CHECK(nodes_of_ranks(of({{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}), 4).empty());
 }
 
+TEST_CASE("rank_before_mpi: the launcher's rank, not Slurm's of the batch script; 0 without a launcher") {
+    CHECK(rank_before_mpi(of({})) == 0);
+    CHECK(rank_before_mpi(of({{"SLURM_PROCID", "3"}})) == 3);
+    CHECK(rank_before_mpi(of({{"SLURM_PROCID", "0"}, {"OMPI_COMM_WORLD_RANK", "2"}})) == 2);
+    CHECK(rank_before_mpi(of({{"SLURM_PROCID", "0"}, {"PMIX_RANK", "1"}})) == 1);
+}
+
 TEST_CASE("ranks_expected: returns the number of ranks that mpirun or Slurm reports") {
     CHECK(ranks_expected(of({{"OMPI_COMM_WORLD_SIZE", "5"}, {"SLURM_STEP_NUM_TASKS", "1"}})) == 5);
     CHECK(ranks_expected(of({{"SLURM_STEP_NUM_TASKS", "7"}})) == 7);

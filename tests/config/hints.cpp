@@ -51,10 +51,11 @@ std::string of_layer(const std::string& layer) {
     return problem_of("model: [" + layer + "]");
 }
 
-TEST_CASE("synonyms: each row leads to a key, a word or a verb, and no row says what the words are already") {
-    // tests/end_to_end/bad_input.py checks the rows of these verbs.
-    std::set<std::string> words{"evolve", "train",  "show",   "status", "test",     "plan",
-                                "replay", "doctor", "config", "data",   "--version"};
+TEST_CASE(
+    "synonyms: each row leads to a key, a word, a verb or an option, and no row says what the words are already") {
+    // tests/end_to_end/command_lines.py checks the rows of these verbs and options.
+    std::set<std::string> words{"evolve", "train",  "show", "status", "test", "plan",  "replay",
+                                "doctor", "config", "data", "fresh",  "top",  "follow"};
     CollectWords{words}(config::configuration());
 
     for (const Synonyms& row : synonyms()) {
@@ -127,6 +128,30 @@ TEST_CASE("values that look like a gene: the hint is the gene") {
     CHECK(contains(of_training("optimizer: {choice: [sgd, adam]}"),
                    "(did you mean a gene? write $optimizer here, and optimizer: {choice: ...} in search.space)"));
     CHECK_FALSE(contains(problem_of("workers: {ranks: [1, 2]}"), "did you mean"));
+}
+
+TEST_CASE("a value in place of a section: the hint is the first key that accepts it") {
+    CHECK(contains(of_search("budget: 100"), "'100' is no section (did you mean {evaluations: 100}?); accepted: "));
+    CHECK(contains(of_search("exchange: migration"), "(did you mean {kind: migration}?)"));
+    CHECK(contains(of_training("early_stopping: 5"), "'5' does not fit (did you mean {patience: 5}?); accepted: "));
+    CHECK(contains(of_layer("{dropout: 0.5}"), "(did you mean {rate: 0.5}?)"));
+    CHECK(contains(problem_of("data: data/mnist"), "(did you mean {path: data/mnist}?)"));
+    CHECK_FALSE(contains(problem_of("data: {normalize: true}"), "did you mean"));
+}
+
+TEST_CASE("YAML slips: a list for a section, a section for a list, a tab, an exponent, an activation as a layer") {
+    CHECK(contains(problem_of("search: {space: [{lr: {real: [0, 1]}}]}"), "a list is no section (leave out the '- ')"));
+    CHECK(contains(problem_of("model: {conv: {channels: 3}}"), "a section is no list (begin each entry with '- ')"));
+    CHECK(contains(problem_of("training:\n\tepochs: 3"), "; indent with blanks, not with tabs"));
+    CHECK(contains(of_training("epochs: 1e3"), "'1e3' is no whole number (did you mean 1000?)"));
+    CHECK(contains(of_layer("relu"), "(did you mean {activation: NAME}?)"));
+    CHECK(contains(problem_of("training: {learning_rate: $lr}\nsearch: {space: {learning_rate: {real: [0.1, 1]}}}"),
+                   "'$lr' names no gene (did you mean '$learning_rate'?)"));
+}
+
+TEST_CASE("a path with an environment variable is not taken for a gene") {
+    CHECK(contains(problem_of("data: {kind: idx, path: $HOME/mnist}"),
+                   "data.path: environment variables are not expanded; accepted: "));
 }
 
 TEST_CASE("several keys in the place of one alternative: the hint is the alternative, or the indentation") {

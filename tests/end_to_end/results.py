@@ -4,6 +4,7 @@ import csv
 import io
 import os
 import re
+import shutil
 import signal
 import subprocess
 
@@ -55,6 +56,16 @@ def check_snapshots(folder, name):
         check((folder.path / f"runs/{name}/state/training-{id}.h5").exists(), f"{name}: no snapshot of {id}\n{folder.output()}")
 
 
+def check_commands(folder, name):
+    """Checks that the next steps name the program as the shell finds it."""
+    shutil.copy(FINCH, folder.path / "finch")
+    for program, path, expected in ((FINCH, "/usr/bin", FINCH), ("./finch", "/usr/bin", "./finch"), ("finch", f"{folder.path}:/usr/bin", "finch")):
+        shown = subprocess.run([program, "show", f"runs/{name}"], cwd=folder.path, env=dict(environment(), PATH=path), text=True,
+                               stdout=subprocess.PIPE, check=True).stdout
+        command = f"  resume it: mpirun -n 2 {expected} evolve runs/{name}/config.yaml --run runs/{name}\n"
+        check(command in shown, f"{program}: the summary has no\n{command}\n{shown}")
+
+
 def stopped_at_once(folder, name, stop):
     """Ends a run by `stop` during its trainings. Checks the files of the run, then resumes it."""
     run = folder.path / "runs" / name
@@ -69,6 +80,7 @@ def stopped_at_once(folder, name, stop):
     check_snapshots(folder, name)
     check((run / "models/best.h5").exists(), f"{name}: no models/best.h5\n{output}")
     check("stopped early, to be resumed" in output, f"{name}: no closing line\n{output}")
+    check_commands(folder, name)
     with h5py.File(run / "population.h5", "r") as file:
         events = [str(row["text"]) for row in file["events"][:]]
     check(any("asked to stop at once" in text for text in events), f"{name}: no event of the stop: {events}")
@@ -98,7 +110,8 @@ with Folder() as folder:
     check(tables in output, f"finch show and the closing table differ:\n{tables}\n{output[-2000:]}")
     summary = (folder.path / "runs/sphere/summary.txt").read_text()
     check(summary.startswith("summary\n  - The best value is "), f"summary.txt: {summary}")
-    check("\nnext\n" in summary and "  look at it: tools/report.py runs/sphere\n" in summary, f"no next steps: {summary}")
+    look = re.search(r"\nnext\n(?:.*\n)*  look at it: (\S+) runs/sphere\n", summary)
+    check(look and (folder.path / look[1]).exists(), f"no next steps, or a program that is not there: {summary}")
     check(output.endswith("\n" + summary), f"evolve does not end with the summary:\n{summary}\n{output[-2000:]}")
     check(shown.endswith("\n" + summary), f"finch show does not end with the summary:\n{summary}\n{shown[-2000:]}")
     rows = list(csv.DictReader(io.StringIO(folder.run(0, "show", "runs/sphere", "--csv"))))

@@ -122,22 +122,30 @@ TEST_CASE("different templates have different fingerprints; unreadable templates
     CHECK_NOTHROW(check_program(""));
     CHECK_THROWS_AS(check_program("/etc/passwd"), ConfigError);
     CHECK_THROWS_AS(check_program("no-such-program"), ConfigError);
+    CHECK_THROWS_WITH_AS(check_program("bahs"),
+                         "search.objective.command: there is no program 'bahs' in PATH (did you mean 'bash'?)",
+                         ConfigError);
     CHECK_THROWS_WITH_AS(check_program("~/bin/python"), doctest::Contains("started (~ is not expanded: write "),
                          ConfigError);
 }
 
-TEST_CASE("home_word is an argument that begins with ~/, unless a shell runs the command") {
+TEST_CASE("absent_script is a missing script or an argument that begins with ~/, unless a shell runs the command") {
+    const testing::TemporaryFolder folder;
+    std::ofstream(folder / "there.py") << "pass";
     config::CommandObjective objective;
     const search::Space space;
     const auto word = [&](const std::string& command, bool shell) {
         objective.command = command;
         objective.shell = shell;
-        return CommandLine(objective, space, 1, {}, "/").home_word();
+        return CommandLine(objective, space, 1, {}, folder.path()).absent_script();
     };
 
     CHECK(word("python ~/train.py", false) == "~/train.py");
     CHECK(word("python ~/train.py", true).empty());
-    CHECK(word("python train.py a~/b ~", false).empty());
+    CHECK(word("python there.py a~/b ~ out.json --a.py", false).empty());
+    CHECK(word("python train.py", false) == "train.py");
+    objective.files = {{"train.py", "template.py"}};
+    CHECK(word("python train.py", false).empty());
 }
 
 TEST_CASE("scripts without interpreter and programs that only a relative PATH entry finds are refused") {

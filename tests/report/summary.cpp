@@ -50,6 +50,7 @@ public:
                                 .facts = facts,
                                 .competition = competition,
                                 .run = "runs/a",
+                                .commands = commands,
                                 .results = results,
                                 .trains = trains,
                                 .epochs = 6,
@@ -72,6 +73,7 @@ public:
     store::ArchiveFacts facts;
     NamedArrays results;
     bool trains = true;
+    report::Commands commands;
     std::uint32_t random = 10;  ///< so many of the first individuals are random
     std::function<bool(const std::vector<std::string>&)> accepts = [](const auto&) { return true; };
 
@@ -127,6 +129,26 @@ TEST_CASE("without a result: the failures and their most frequent reason, and no
         CHECK(run.about(topic).empty());
     }
     CHECK(SmallRun().about(Topic::best) == "Nothing is evaluated yet.\n");
+}
+
+TEST_CASE("commands name the program, the report and the job script as the shell finds them") {
+    const report::Commands elsewhere{
+        .program = "/a/finch", .report = "/a/finch-report", .job_script = "/a/evolve.sbatch"};
+    SmallRun run = converged_run();
+    run.commands = elsewhere;
+    CHECK(mentions(run.about(Topic::next), "look at it: /a/finch-report runs/a"));
+
+    run.facts.state = RunState::interrupted;
+    CHECK(mentions(run.about(Topic::next), "resume it: /a/finch evolve runs/a/config.yaml --run runs/a"));
+    run.facts.starts.emplace_back().job = "17";
+    CHECK(mentions(run.about(Topic::next), "resume it: sbatch /a/evolve.sbatch runs/a/config.yaml --run runs/a"));
+    run.facts.state = RunState::running;
+    CHECK(mentions(run.about(Topic::next), "watch it: /a/finch show runs/a --follow"));
+
+    SmallRun failed;
+    failed.commands = elsewhere;
+    failed.next(std::nan("")).problem = "out of space";
+    CHECK(mentions(failed.about(Topic::next), "see why it failed: /a/finch show runs/a 0.0.1"));
 }
 
 TEST_CASE("failures are told only if there are any") {

@@ -59,6 +59,9 @@ struct MpiStart {
 /// Returns the number of ranks that the launcher started, if it is known before MPI_Init.
 [[nodiscard]] std::optional<long long> ranks_expected(const Environment& environment);
 
+/// Returns the rank of this process as the launcher reports it before MPI_Init; 0 without a launcher.
+[[nodiscard]] long long rank_before_mpi(const Environment& environment);
+
 /// Returns the node of each rank. Succeeds if all ranks are on this node, or if a Slurm step distributes the ranks in
 /// blocks; otherwise returns nothing.
 [[nodiscard]] std::vector<std::string> nodes_of_ranks(const Environment& environment, int world_size);

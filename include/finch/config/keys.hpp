@@ -8,4 +8,7 @@ namespace finch::config {
 /// member of Config.
 [[nodiscard]] const Section& configuration();
 
+/// Returns the paths in a configuration of the key `name` or of Finch's word for it, those of outer sections first.
+[[nodiscard]] std::vector<std::string> paths_of_key(const std::string& name);
+
 }  // namespace finch::config

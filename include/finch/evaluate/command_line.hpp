@@ -59,8 +59,9 @@ public:
     [[nodiscard]] const std::vector<SharedFile>& shared_files() const noexcept { return shared_files_; }
     /// Returns a word of the command that only a shell understands; empty if there is none or a shell runs the command.
     [[nodiscard]] std::string shell_word() const;
-    /// Returns an argument that begins with ~/, which only a shell expands; empty if there is none.
-    [[nodiscard]] std::string home_word() const;
+    /// Returns an argument that names no file although it should: a script by its extension, or a path that begins with
+    /// ~/, which only a shell expands. Returns an empty text if there is none or if a shell runs the command.
+    [[nodiscard]] std::string absent_script() const;
     /// Returns the program to start; empty if a shell runs the command or if the program's name contains a placeholder.
     [[nodiscard]] std::string program() const;
 

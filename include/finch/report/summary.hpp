@@ -34,13 +34,21 @@ struct Sentence {
     std::string text;
 };
 
+/// How a shell in the working directory names Finch's program and tools.
+struct Commands {
+    std::string program = "finch";
+    std::string report = "tools/report.py";
+    std::string job_script = "jobs/evolve.sbatch";
+};
+
 /// Everything that the summary of a run is derived from.
 struct SummaryInput {
     const search::Space& space;
     const search::Population& population;
     const store::ArchiveFacts& facts;
     const Competition& competition;
-    std::string run;                       ///< its directory, as commands name it
+    std::string run;  ///< its directory, as commands name it
+    Commands commands{};
     NamedArrays results{};                 ///< arrays of models/best.h5 below "test/" and "validation/"
     bool trains = false;                   ///< individuals are networks
     std::optional<std::int64_t> epochs{};  ///< training.epochs; nothing if a gene decides it, or nothing is trained
