@@ -70,7 +70,7 @@ browser_packages="
 chromium           opens reports in a test
 "
 peer_packages="
-python3-torch      the other implementation that recorded fixtures come from
+python3-torch      the other implementation that recorded fixtures come from; runs exported networks in a test
 "
 
 # cudnn-frontend is NVIDIA's C++ interface to cuDNN's graphs. It consists of headers (MIT license), which its Python

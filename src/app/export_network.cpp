@@ -19,8 +19,8 @@
 namespace finch::app {
 namespace {
 
-/// Writes model.onnx in the current folder. PyTorch 2.9 and later export with TorchDynamo by default, which needs
-/// further packages.
+/// Writes model.onnx in the current folder. Newer PyTorch exports with TorchDynamo by default, which needs the package
+/// onnxscript.
 constexpr const char* onnx_script = R"(
 import inspect, os, sys, warnings
 warnings.simplefilter("ignore")
@@ -37,6 +37,9 @@ try:
     os.replace("model.onnx.new", "model.onnx")
 except Exception as error:
     sys.exit(" ".join(f"{type(error).__name__}: {error}".split()))
+finally:
+    if os.path.exists("model.onnx.new"):
+        os.remove("model.onnx.new")
 )";
 
 void refuse_untrained(const config::Config& config, const std::string& run) {

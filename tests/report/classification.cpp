@@ -102,19 +102,20 @@ TEST_CASE("recall is the share of a class's samples with a correct guess, and Na
 }
 
 TEST_CASE("the calibration error is the mean difference between scores and accuracy in 15 bins") {
-    // 0.9 and 0.92 are in the bin (13/15, 14/15], 0.55 in (8/15, 9/15], 0.65 in (9/15, 10/15], 1 in the last bin.
-    const Classes truth{0, 1, 1, 0, 1};
-    const Classes guess{0, 0, 1, 0, 1};
-    const std::vector<float> scores{0.9F, 0.1F, 0.92F, 0.08F, 0.45F, 0.55F, 0.65F, 0.35F, 0, 1};
+    // 0.9 and 0.92 are in the bin (13/15, 14/15], 0.95 and 1 in the last bin, 0.55 in (8/15, 9/15], 0.65 in the next.
+    const Classes truth{0, 1, 1, 0, 1, 0};
+    const Classes guess{0, 0, 1, 0, 1, 0};
+    const std::vector<float> scores{0.9F, 0.1F, 0.92F, 0.08F, 0.45F, 0.55F, 0.65F, 0.35F, 0, 1, 0.95F, 0.05F};
 
-    const Classification found = classify({2, truth, guess, Classes(5), {}, scores});
+    const Classification found = classify({2, truth, guess, Classes(6), {}, scores});
 
-    const double expected = 2.0 / 5 * std::abs(0.5 - 0.91) + 1.0 / 5 * (1 - 0.55) + 1.0 / 5 * (1 - 0.65);
+    const double expected =
+        2.0 / 6 * std::abs(0.5 - 0.91) + 2.0 / 6 * (1 - 0.975) + 1.0 / 6 * (1 - 0.55) + 1.0 / 6 * (1 - 0.65);
     REQUIRE(found.calibration_error);
     CHECK(*found.calibration_error == doctest::Approx(expected).epsilon(1e-6));
-    CHECK(calibration_text(found) == "expected calibration error 0.3240 (15 bins of equal width, Guo et al. 2017)\n");
-    CHECK_FALSE(classify({2, truth, guess, Classes(5)}).calibration_error);
-    CHECK(calibration_text(classify({2, truth, guess, Classes(5)})).empty());
+    CHECK(calibration_text(found) == "expected calibration error 0.2783 (15 bins of equal width, Guo et al. 2017)\n");
+    CHECK_FALSE(classify({2, truth, guess, Classes(6)}).calibration_error);
+    CHECK(calibration_text(classify({2, truth, guess, Classes(6)})).empty());
 }
 
 TEST_CASE("figures_text gives one line; confusion_text gives a matrix, or a list for many classes") {
