@@ -63,11 +63,17 @@ Hid make_file(const fs::path& path, unsigned how, hid_t access) {
     return Hid(check(H5Fcreate(path.c_str(), how, creation.get(), access), "H5Fcreate " + path.string()));
 }
 
-/// Makes an HDF5 file that exists only in memory. HDF5 would read a file with the given name, so the name is impossible.
-Hid file_in_memory() {
+/// Returns a name for a file in memory that no file on disk can have: HDF5 would read that file, or refuse the name. HDF5
+/// takes two open files in memory with the same name for one file, so `number` differs if the content does.
+std::string name_in_memory(const fs::path& path, std::uint32_t number) {
+    return fmt::format("/dev/null/{}/{}", number, path.string());
+}
+
+/// Makes an HDF5 file that exists only in memory.
+Hid file_in_memory(const fs::path& path) {
     const Hid access(check(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate"));
     check(H5Pset_fapl_core(access.get(), growth_bytes, false), "H5Pset_fapl_core");
-    return make_file("/dev/null/in-memory", H5F_ACC_TRUNC, access.get());
+    return make_file(name_in_memory(path, 0), H5F_ACC_TRUNC, access.get());
 }
 
 /// Returns the bytes of the open file, valid while it is open. The first user_block_bytes belong to the caller.
@@ -205,6 +211,7 @@ void fill_file(const fs::path& path, const std::function<void(hid_t file)>& fill
 struct Checked {
     std::optional<std::string> damage = {};
     std::vector<std::byte> bytes = {};  ///< of the file; none if they are more than most_bytes_in_memory
+    std::uint32_t crc = 0;              ///< of the file
 };
 
 /// Checks an open file. Throws FileError if it has an unknown layout version, which does not count as damage. Throws
@@ -235,7 +242,7 @@ Checked check_bytes(int file, const fs::path& path) {
     if (seal.version != layout_version) {
         refuse(path, fmt::format("has layout version {}; this program knows version {}", seal.version, layout_version));
     }
-    return {std::nullopt, bytes.size() <= most_bytes_in_memory ? std::move(bytes) : std::vector<std::byte>()};
+    return {std::nullopt, bytes.size() <= most_bytes_in_memory ? std::move(bytes) : std::vector<std::byte>(), expected};
 }
 
 /// Checks a file. Returns nothing if the file does not exist. Throws FileError if it cannot be opened, and the errors of
@@ -245,17 +252,19 @@ std::optional<Checked> check_if_there(const fs::path& path) {
     return file ? std::optional(check_bytes(file.get(), path)) : std::nullopt;
 }
 
-/// Opens a regular file, or its `bytes` if there are any.
-Hid open_hdf5(const fs::path& path, std::span<const std::byte> bytes = {}) {
+/// Opens a regular file, or its bytes if `checked` has them.
+Hid open_hdf5(const fs::path& path, const Checked& checked = {}) {
+    std::string name = path.string();
     const Hid access(check(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate"));
     check(H5Pset_file_locking(access.get(), false, true), "H5Pset_file_locking");
-    if (!bytes.empty()) {
+    if (!checked.bytes.empty()) {
+        name = name_in_memory(path, std::max(checked.crc, 1U));
         check(H5Pset_fapl_core(access.get(), growth_bytes, false), "H5Pset_fapl_core");
-        // HDF5 copies the bytes.
-        check(H5Pset_file_image(access.get(), const_cast<std::byte*>(bytes.data()), bytes.size()), "H5Pset_file_image");
+        auto* const bytes = const_cast<std::byte*>(checked.bytes.data());  // HDF5 copies them
+        check(H5Pset_file_image(access.get(), bytes, checked.bytes.size()), "H5Pset_file_image");
     }
     errno = 0;
-    const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get());
+    const hid_t file = H5Fopen(name.c_str(), H5F_ACC_RDONLY, access.get());
     if (file < 0 && errno != 0 && !is_about_the_name(errno)) {
         throw_storage("cannot open " + path.string());
     }
@@ -266,7 +275,7 @@ Hid open_hdf5(const fs::path& path, std::span<const std::byte> bytes = {}) {
 
 void write_file(const fs::path& path, const std::function<void(hid_t file)>& fill, const Replacing& replacing) {
     prepare();
-    const Hid file = file_in_memory();
+    const Hid file = file_in_memory(path);
     fill(file.get());
     const std::span<std::byte> bytes = bytes_of(file.get());
     std::ranges::copy(sealed(bytes.subspan(user_block_bytes)), bytes.begin());
@@ -298,14 +307,14 @@ Hid open_file(const fs::path& path) {
     if (checked.damage) {
         refuse(path, *checked.damage);
     }
-    return open_hdf5(path, checked.bytes);
+    return open_hdf5(path, checked);
 }
 
 std::optional<Hid> open_file_or_previous(const fs::path& path, std::vector<std::string>& problems, OnDamage on_damage) {
     prepare();
     if (const auto newest = check_if_there(path)) {
         if (!newest->damage) {
-            return open_hdf5(path, newest->bytes);
+            return open_hdf5(path, *newest);
         }
         const std::string aside = on_damage == OnDamage::set_aside ? set_aside(path) : "";
         problems.push_back(
@@ -321,7 +330,7 @@ std::optional<Hid> open_file_or_previous(const fs::path& path, std::vector<std::
         return std::nullopt;
     }
     problems.push_back(path.string() + ": its predecessor is taken");
-    return open_hdf5(previous, before->bytes);
+    return open_hdf5(previous, *before);
 }
 
 std::string library_version() {

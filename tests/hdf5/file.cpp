@@ -274,6 +274,19 @@ TEST_CASE("writing to a missing folder throws ApiError with the file name") {
     CHECK_THROWS_WITH_AS(write_number(folder / "no/a.h5", 1), doctest::Contains("no/a.h5.new"), ApiError);
 }
 
+TEST_CASE("a file that is open keeps its content if it is replaced, also if the new file is opened too") {
+    const TemporaryFolder folder;
+    write_number(folder / "a.h5", 1);
+    const hdf5::Hid old = hdf5::open_file(folder / "a.h5");
+
+    write_number(folder / "a.h5", 2);
+    const hdf5::Hid fresh = hdf5::open_file(folder / "a.h5");
+
+    CHECK(hdf5::read_int_attribute(old.get(), "number") == 1);
+    CHECK(hdf5::read_int_attribute(fresh.get(), "number") == 2);
+    CHECK(hdf5::file_bytes(fresh.get()) == fs::file_size(folder / "a.h5"));
+}
+
 TEST_CASE("open_plain_file opens HDF5 files without Finch's checksum, and refuses other files") {
     const TemporaryFolder folder;
     {
