@@ -82,7 +82,7 @@ FileDescriptor open_regular(const fs::path& path, int flags, std::string& proble
         const int code = errno;
         struct stat named {};
         const bool is_known = code != ENOENT && ((flags & O_NOFOLLOW) != 0 ? ::lstat(path.c_str(), &named)
-                                                                            : ::stat(path.c_str(), &named)) == 0;
+                                                                           : ::stat(path.c_str(), &named)) == 0;
         const bool is_file = !is_known || S_ISREG(named.st_mode);
         problem = is_file ? std::strerror(code) : no_file(named.st_mode);
         errno = is_file ? code : EINVAL;

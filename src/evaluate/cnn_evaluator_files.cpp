@@ -52,7 +52,8 @@ void CnnEvaluator::keep_best(const search::Individual& individual, train::Traini
         if (individual.is_repeat()) {
             store::write_model(directory_.repeat(individual.id), file);  // any repeat may be published
         } else {
-            const bool is_first = !kept_ && individual.attempt.restart == 0;  // in this start, and this is the run's first
+            const bool is_first =
+                !kept_ && individual.attempt.restart == 0;  // in this start, and this is the run's first
             store::write_model(directory_.worker_best(place_.worker), file,
                                {.predecessor = is_first ? Predecessor::drop : Predecessor::keep});
             kept_ = mine;

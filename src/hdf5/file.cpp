@@ -63,8 +63,8 @@ Hid make_file(const fs::path& path, unsigned how, hid_t access) {
     return Hid(check(H5Fcreate(path.c_str(), how, creation.get(), access), "H5Fcreate " + path.string()));
 }
 
-/// Returns a name for a file in memory that no file on disk can have: HDF5 would read that file, or refuse the name. HDF5
-/// takes two open files in memory with the same name for one file, so `number` differs if the content does.
+/// Returns a name for a file in memory that no file on disk can have: HDF5 would read that file, or refuse the name.
+/// HDF5 takes two open files in memory with the same name for one file, so `number` differs if the content does.
 std::string name_in_memory(const fs::path& path, std::uint32_t number) {
     return fmt::format("/dev/null/{}/{}", number, path.string());
 }
@@ -245,8 +245,8 @@ Checked check_bytes(int file, const fs::path& path) {
     return {std::nullopt, bytes.size() <= most_bytes_in_memory ? std::move(bytes) : std::vector<std::byte>(), expected};
 }
 
-/// Checks a file. Returns nothing if the file does not exist. Throws FileError if it cannot be opened, and the errors of
-/// check_bytes().
+/// Checks a file. Returns nothing if the file does not exist. Throws FileError if it cannot be opened, and the errors
+/// of check_bytes().
 std::optional<Checked> check_if_there(const fs::path& path) {
     const FileDescriptor file = open_if_there(path);
     return file ? std::optional(check_bytes(file.get(), path)) : std::nullopt;
@@ -282,8 +282,7 @@ void write_file(const fs::path& path, const std::function<void(hid_t file)>& fil
     replace_file(path, {bytes}, replacing);
 }
 
-void write_large_file(const fs::path& path, const std::function<void(hid_t file)>& fill,
-                      const Replacing& replacing) {
+void write_large_file(const fs::path& path, const std::function<void(hid_t file)>& fill, const Replacing& replacing) {
     prepare();
     replace_file(
         path,

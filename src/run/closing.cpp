@@ -173,7 +173,8 @@ FileArchive::Written publisher(const Run& run, std::uint64_t number) {
         }
         // publish_weights() writes no results. publish_best() adds them before the last archive.
         const bool has_results = !has_written || facts.state != RunState::running;
-        write_summary(run.directory, run.config, population, facts, has_results ? TestResults::read : TestResults::none);
+        write_summary(run.directory, run.config, population, facts,
+                      has_results ? TestResults::read : TestResults::none);
     };
 }
 

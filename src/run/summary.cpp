@@ -31,7 +31,9 @@ std::string summary_of(const store::RunDirectory& directory, const config::Confi
         .facts = facts,
         .competition = competition,
         .run = run,
-        .results = config.trains() && results == TestResults::read ? store::read_results(directory.best_model(), facts.run) : NamedArrays(),
+        .results = config.trains() && results == TestResults::read
+                       ? store::read_results(directory.best_model(), facts.run)
+                       : NamedArrays(),
         .trains = config.trains(),
         .epochs = epochs_of(config, population),
         .accepts =
@@ -50,7 +52,8 @@ void write_summary(const store::RunDirectory& directory, const config::Config& c
                    const search::Population& population, const store::ArchiveFacts& facts, TestResults results) {
     try {
         const std::string text = summary_of(directory, config, population, facts, results);
-        // `finch show` prints the summary of the present files, so a crash of the node may bring back an older one here.
+        // `finch show` prints the summary of the present files, so a crash of the node may bring back an older one
+        // here.
         replace_file(directory.summary(), {std::as_bytes(std::span(text))}, {Predecessor::drop, FolderSync::none});
     } catch (const std::exception& error) {
         spdlog::warn("{} could not be written: {}", directory.summary().string(), error.what());

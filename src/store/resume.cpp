@@ -21,8 +21,8 @@ struct JournalFile {
     Bytes bytes;
 };
 
-/// Reads all journals of a run, including journals of earlier directory layouts. If a journal cannot be read, a resuming
-/// start fails, since it would otherwise empty that journal.
+/// Reads all journals of a run, including journals of earlier directory layouts. If a journal cannot be read, a
+/// resuming start fails, since it would otherwise empty that journal.
 std::vector<JournalFile> read_journals(const RunDirectory& directory, OnDamage on_damage,
                                        std::vector<std::string>& problems) {
     std::vector<JournalFile> journals;

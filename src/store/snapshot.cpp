@@ -12,9 +12,7 @@ void Snapshot::write(const ModelFile& model) {
     const Names before = std::exchange(names_, Names::unknown);  // while it is written, and if that fails
     const Predecessor predecessor = before == Names::none ? Predecessor::drop : Predecessor::keep;
     write_model(path_, model, {.predecessor = predecessor, .folder = FolderSync::none});
-    names_ = before == Names::none      ? Names::file
-             : before == Names::unknown ? Names::unknown
-                                        : Names::file_and_previous;
+    names_ = before == Names::none ? Names::file : before == Names::unknown ? Names::unknown : Names::file_and_previous;
 }
 
 void Snapshot::remove() {

@@ -109,9 +109,7 @@ TEST_CASE("if `before` throws, replace_file leaves the old file and no other fil
     const TemporaryFolder folder;
     testing::put_contents(folder / "file", "old");
 
-    CHECK_THROWS_WITH_AS(replace_file(
-                             folder / "file", {}, {.before = [] { throw Error("no"); }}),
-                         "no", Error);
+    CHECK_THROWS_WITH_AS(replace_file(folder / "file", {}, {.before = [] { throw Error("no"); }}), "no", Error);
 
     CHECK(testing::contents(folder / "file") == "old");
     CHECK(list_folder(folder.path()).size() == 1);

@@ -36,9 +36,9 @@ TEST_CASE("each group of 256 workers has its own folder, and the first group use
     put_contents(directory.journal(255), "");
     put_contents(directory.journal(256), "");
     put_contents(directory.journal(512), "");
-    CHECK(directory.state_files() ==
-          std::vector<fs::path>{directory.state() / "001", directory.state() / "002", directory.state() / "12",
-                                directory.journal(255), directory.journal(256), directory.journal(512)});
+    CHECK(directory.state_files() == std::vector<fs::path>{directory.state() / "001", directory.state() / "002",
+                                                           directory.state() / "12", directory.journal(255),
+                                                           directory.journal(256), directory.journal(512)});
 }
 
 TEST_CASE("create() makes the folders of a run, can be repeated, and makes no files") {

@@ -54,7 +54,8 @@ TEST_CASE("a snapshot keeps its predecessor, and remove() leaves no file") {
     CHECK(fs::is_empty(folder.path()));
 }
 
-TEST_CASE("the snapshot of an individual of this start is not looked for; that of an earlier start is read and removed") {
+TEST_CASE(
+    "the snapshot of an individual of this start is not looked for; that of an earlier start is read and removed") {
     const TemporaryFolder folder;
     { Snapshot(folder / "a.h5", false).write(at_epoch(4)); }
     for (const char* leftover : {"a.h5.previous", "a.h5.new", "a.h5.previous.new"}) {
@@ -72,7 +73,8 @@ TEST_CASE("the snapshot of an individual of this start is not looked for; that o
     CHECK(fs::is_empty(folder.path()));
 }
 
-TEST_CASE("remove() after a failed write removes all files, and keeps the snapshot if its predecessor cannot be removed") {
+TEST_CASE(
+    "remove() after a failed write removes all files, and keeps the snapshot if its predecessor cannot be removed") {
     const TemporaryFolder folder;
     Snapshot snapshot(folder / "a.h5", false);
     snapshot.write(at_epoch(1));

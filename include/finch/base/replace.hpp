@@ -33,8 +33,8 @@ struct Replacing {
 
 /// Creates or atomically replaces the file `path` with the concatenated `parts`. Writes `path.new`, calls fsync,
 /// hard-links the old file to `path.previous`, renames `path.new` to `path`, and syncs the folder. After a kill at any
-/// time, a crash of the node or a StorageError, `path` is the complete old file or the complete new file. A StorageError
-/// leaves no `path.new` behind.
+/// time, a crash of the node or a StorageError, `path` is the complete old file or the complete new file. A
+/// StorageError leaves no `path.new` behind.
 void replace_file(const std::filesystem::path& path, std::initializer_list<std::span<const std::byte>> parts,
                   const Replacing& replacing = {});
 

@@ -34,8 +34,8 @@ hid_t check_reading(hid_t result, const std::string& what);
 
 /// Writes an HDF5 file in one atomic step. `fill` fills the open file in memory. The file begins with a user block of
 /// 512 bytes, which contains a CRC-32C of the whole file. replace_file() then writes the file to disk. At any moment
-/// `path` is the old or the new file. Throws StorageError if the file system fails, for example if the disk is full, and
-/// ApiError if HDF5 refuses a call. The file at `path` stays intact in both cases.
+/// `path` is the old or the new file. Throws StorageError if the file system fails, for example if the disk is full,
+/// and ApiError if HDF5 refuses a call. The file at `path` stays intact in both cases.
 void write_file(const std::filesystem::path& path, const std::function<void(hid_t file)>& fill,
                 const Replacing& replacing = {});
 

@@ -30,9 +30,9 @@ public:
     /// Appends a record. Throws StorageError if the record cannot be written completely. After a failure, the file
     /// still ends with its last complete record.
     void write(const Bytes& record);
-    /// Calls fdatasync if a record was written JournalOptions::sync_seconds ago or earlier and is not synced yet; with `now`,
-    /// any record. If fdatasync fails, rewrites the file. Throws StorageError if the rewrite fails too, or if another job
-    /// has replaced this journal, which is checked with `now`, and at most every 10 s.
+    /// Calls fdatasync if a record was written JournalOptions::sync_seconds ago or earlier and is not synced yet; with
+    /// `now`, any record. If fdatasync fails, rewrites the file. Throws StorageError if the rewrite fails too, or if
+    /// another job has replaced this journal, which is checked with `now`, and at most every 10 s.
     void sync(bool now);
     /// Drops the first `records` records that this journal ever had, because a synced archive contains them. Rewrites
     /// the file with the remaining records, unless this would save little space. Throws nothing: if the new file cannot
@@ -58,8 +58,8 @@ private:
     std::uint64_t kept_bytes_ = 0;
     std::optional<double> dirty_since_;  ///< time of the first record that is not synced
     double last_check_;                  ///< time of the last check_name()
-    bool counts_names_ = false;  ///< the file system reports the file's link count
-    bool is_torn_ = false;       ///< an incomplete record follows at file_bytes_
+    bool counts_names_ = false;          ///< the file system reports the file's link count
+    bool is_torn_ = false;               ///< an incomplete record follows at file_bytes_
 };
 
 }  // namespace finch::store

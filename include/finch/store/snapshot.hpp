@@ -10,9 +10,9 @@
 
 namespace finch::store {
 
-/// The snapshot of a training. Only this object writes and removes its files. It remembers the names that it has written,
-/// so it makes no calls for names that do not exist. write() does not sync the folder: after a crash of the node, the
-/// snapshot may be missing or an earlier one, and the training repeats some steps.
+/// The snapshot of a training. Only this object writes and removes its files. It remembers the names that it has
+/// written, so it makes no calls for names that do not exist. write() does not sync the folder: after a crash of the
+/// node, the snapshot may be missing or an earlier one, and the training repeats some steps.
 class Snapshot {
 public:
     /// `may_exist`: an earlier start may have left a snapshot.
