@@ -36,12 +36,12 @@ for name in ("unlink!", "remove!", "rename!"):
 check(many["stat!"] == few["stat!"], f"calls of stat() for absent names: {few['stat!']} with 4 evaluations, {many['stat!']} with 24")
 passed("no call for an absent name belongs to an evaluation")
 
-# An evaluation writes two records, and 9 calls if its network is the best so far. A sync is at most once a second.
+# An evaluation writes two records. Some are the best so far, which takes 9 calls. A sync is at most once a second.
 more = sum((many - few).values()) / 20
-check(more <= 12, f"{more} calls for each further evaluation: {many - few}")
+check(more <= 6, f"{more} calls for each further evaluation: {many - few}")
 passed(f"{more} calls for each further evaluation")
 
 often = calls(0.01, 8)
-check(often["remove"] >= 8, f"{often}: no snapshots were removed")
+check(often["remove"] > 0, f"{often}: no snapshots were removed")
 check(often["unlink!"] + often["remove!"] == 0, f"absent names with snapshots: {often}")
 passed("a snapshot is removed without calls for absent names")
