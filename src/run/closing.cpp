@@ -161,7 +161,9 @@ FileArchive::Written publisher(const Run& run, std::uint64_t number) {
         const search::Individual* best =
             run.config.trains() ? search::chosen(population, run.config.final_choice) : nullptr;
         try {
-            if (best != nullptr && !last && facts.restarts > 0 && is_published(run.directory, number, *best)) {
+            // An earlier start or, at the end of this start, publish_best() may have written the file.
+            const bool may_be_there = (!last && facts.restarts > 0) || facts.state != RunState::running;
+            if (best != nullptr && best->id != last && may_be_there && is_published(run.directory, number, *best)) {
                 last = best->id;
             }
             if (best != nullptr && best->id != last && publish_weights(run.directory, number, best)) {

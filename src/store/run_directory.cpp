@@ -36,8 +36,10 @@ void make_folder(const fs::path& folder) {
         throw ConfigError(fmt::format("the run directory {} cannot be made: {}; make that folder, or remove the link",
                                       folder.string(), link));
     }
-    refuse(failure.value(), fmt::format("the run directory {} cannot be made: {}", folder.string(),
-                                        fs::exists(folder) ? "there is a file of that name" : failure.message()));
+    std::error_code unknown;
+    refuse(failure.value(),
+           fmt::format("the run directory {} cannot be made: {}", folder.string(),
+                       fs::exists(folder, unknown) ? "there is a file of that name" : failure.message()));
 }
 
 /// Writes and removes a file in `folder`: permissions alone do not show a full disk or a read-only mount.

@@ -16,14 +16,14 @@ CONFIG = (TINY.replace("workers: {ranks: 2, islands: 2}", "workers: {ranks: 1, t
           .replace("archive_seconds: 0.2, training_seconds: 0.5", "archive_seconds: 1000, training_seconds: %s"))
 
 
-def calls(snapshot_seconds, evaluations):
+def calls(snapshot_seconds, evaluations, *settings):
     """Returns {name of a call: number} of a new run. A name ends with "!" if the file does not exist."""
     with Folder() as folder:
         folder.write("run.yaml", CONFIG % snapshot_seconds)
         # With an error mode, the library also counts calls of stat() and close(). At 0, no call fails.
         words = ["env", f"LD_PRELOAD={LIBRARY}", f"CRASH_FOLDER={folder.path}/run", "CRASH_RANK=0", "CRASH_AT=0", "CRASH_MODE=EIO",
                  f"CRASH_COUNT={folder.path}/count", FINCH, "evolve", "run.yaml", "--run", "run", "--set",
-                 f"search.budget.evaluations={evaluations}"]
+                 f"search.budget.evaluations={evaluations}", *[word for setting in settings for word in ("--set", setting)]]
         done = subprocess.run(words, cwd=folder.path, env=environment(), text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=900)
         check(done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}")
@@ -40,6 +40,10 @@ passed("no call for an absent name belongs to an evaluation")
 more = sum((many - few).values()) / 20
 check(more <= 6, f"{more} calls for each further evaluation: {many - few}")
 passed(f"{more} calls for each further evaluation")
+
+synced, lazy = (calls(1000, 24, f"checkpoint.sync_seconds={seconds}")["fdatasync"] for seconds in (0, 3600))
+check(synced >= 24 and lazy == 0, f"{synced} syncs of the journal with sync_seconds: 0, and {lazy} with 3600: the last archive is synced")
+passed(f"sync_seconds: {synced} syncs of the journal with 0, {lazy} with 3600")
 
 often = calls(0.01, 8)
 check(often["remove"] > 0, f"{often}: no snapshots were removed")
