@@ -108,13 +108,13 @@ std::string why_not(const char* kind, const fs::path& path, const std::error_cod
 
 std::vector<fs::path> list_folder(const fs::path& folder) {
     std::vector<fs::path> found;
-    if (!is_there(folder)) {
-        return found;
-    }
     std::error_code failure;
     fs::directory_iterator entry(folder, failure);
     for (; !failure && entry != fs::directory_iterator(); entry.increment(failure)) {
         found.push_back(entry->path());
+    }
+    if (failure && found.empty() && !is_there(folder)) {
+        return found;
     }
     if (failure) {
         throw StorageError("cannot list " + folder.string() + ": " + failure.message());
@@ -123,22 +123,31 @@ std::vector<fs::path> list_folder(const fs::path& folder) {
     return found;
 }
 
-FileDescriptor open_regular(const fs::path& path, int flags, std::string& problem) {
+FileDescriptor open_regular(const fs::path& path, int flags, std::string& problem, struct stat* about) {
     FileDescriptor file(retry([&] { return ::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC, 0666); }));
     if (!file) {
         const int code = errno;
-        struct stat about {};
-        const int known = (flags & O_NOFOLLOW) != 0 ? ::lstat(path.c_str(), &about) : ::stat(path.c_str(), &about);
-        const bool is_file = known != 0 || S_ISREG(about.st_mode);
-        problem = is_file ? std::strerror(code) : no_file(about.st_mode);
+        struct stat named {};
+        const bool is_known = code != ENOENT && ((flags & O_NOFOLLOW) != 0 ? ::lstat(path.c_str(), &named)
+                                                                           : ::stat(path.c_str(), &named)) == 0;
+        const bool is_file = !is_known || S_ISREG(named.st_mode);
+        problem = is_file ? std::strerror(code) : no_file(named.st_mode);
         errno = is_file ? code : EINVAL;
         return file;
     }
-    struct stat about {};
-    if (::fstat(file.get(), &about) == 0 && !S_ISREG(about.st_mode)) {
-        problem = no_file(about.st_mode);
+    struct stat found {};
+    if (::fstat(file.get(), &found) != 0) {
+        const int code = errno;
+        problem = std::strerror(code);
+        file.reset();
+        errno = code;
+    } else if (!S_ISREG(found.st_mode)) {
+        problem = no_file(found.st_mode);
         file.reset();
         errno = EINVAL;
+    }
+    if (about != nullptr) {
+        *about = found;
     }
     return file;
 }
@@ -170,9 +179,16 @@ std::optional<std::string> read_text(const fs::path& path, std::uintmax_t most_b
 }
 
 FileDescriptor make_file(const fs::path& path) {
-    ::unlink(path.c_str());
-    return FileDescriptor(
-        retry([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666); }));
+    const auto make = [&] {
+        return FileDescriptor(
+            retry([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666); }));
+    };
+    FileDescriptor file = make();
+    if (!file && errno == EEXIST) {
+        ::unlink(path.c_str());
+        file = make();
+    }
+    return file;
 }
 
 std::string dangling_link(const std::filesystem::path& path) {

@@ -62,19 +62,32 @@ void copy_synced(const fs::path& from, const fs::path& to) {
     });
 }
 
+/// Makes the hard link `to` to the file `from`. Replaces an existing file `to`, which an interrupted write has left.
+/// Returns 0, or the number of the error.
+int link_anew(const fs::path& from, const fs::path& to) {
+    const auto link = [&] { return retry([&] { return ::link(from.c_str(), to.c_str()); }) == 0 ? 0 : errno; };
+    const int code = link();
+    if (code != EEXIST) {
+        return code;
+    }
+    ::unlink(to.c_str());
+    return link();
+}
+
 /// Hard-links the file `path`, if it exists, to `path.previous`. Copies the file if the file system has no hard links.
 void keep_as_previous(const fs::path& path) {
     const fs::path previous = with_suffix(path, previous_suffix);
     const fs::path beside = unfinished_name(previous);
-    ::unlink(beside.c_str());
-    if (retry([&] { return ::link(path.c_str(), beside.c_str()); }) != 0) {
-        if (!is_there(path)) {
-            return;
-        }
+    const int code = link_anew(path, beside);
+    if (code == ENOENT || (code != 0 && !is_there(path))) {
+        return;
+    }
+    if (code != 0) {
         copy_synced(path, beside);
     }
+    // rename() does nothing if a kill before the last step of a write has left both names as links to the same file.
+    // `beside` then stays until the next write.
     rename_file(beside, previous);
-    ::unlink(beside.c_str());  // rename() does nothing if both names are links to the same file
 }
 
 }  // namespace
@@ -103,7 +116,7 @@ void sync_folder(const fs::path& folder) {
 }
 
 void replace_file(const fs::path& path, std::initializer_list<std::span<const std::byte>> parts,
-                  Predecessor predecessor) {
+                  const Replacing& replacing) {
     replace_file(
         path,
         [&parts](const fs::path& beside) {
@@ -112,14 +125,17 @@ void replace_file(const fs::path& path, std::initializer_list<std::span<const st
                                            [file](std::span<const std::byte> part) { return write_all(file, part); });
             });
         },
-        predecessor);
+        replacing);
 }
 
-void replace_file(const fs::path& path, const std::function<void(const fs::path&)>& write, Predecessor predecessor) {
+void replace_file(const fs::path& path, const std::function<void(const fs::path&)>& write, const Replacing& replacing) {
     const fs::path beside = unfinished_name(path);
     try {
         write(beside);
-        if (predecessor == Predecessor::keep) {
+        if (replacing.before) {
+            replacing.before();
+        }
+        if (replacing.predecessor == Predecessor::keep) {
             keep_as_previous(path);
         }
         rename_file(beside, path);
@@ -127,7 +143,9 @@ void replace_file(const fs::path& path, const std::function<void(const fs::path&
         ::unlink(beside.c_str());
         throw;
     }
-    sync_folder(path.parent_path());
+    if (replacing.folder == FolderSync::now) {
+        sync_folder(path.parent_path());
+    }
 }
 
 void copy_to_previous(const fs::path& path) {

@@ -270,7 +270,10 @@ Domain checkpoint_section() {
     return section({key("archive_seconds", &Checkpoint::archive_seconds, real(0.01, million),
                         "minimum number of seconds between two writes of population.h5"),
                     key("training_seconds", &Checkpoint::training_seconds, real(0.01, million),
-                        "seconds between two snapshots of an unfinished training")});
+                        "seconds between two snapshots of an unfinished training"),
+                    key("sync_seconds", &Checkpoint::sync_seconds, real(0, 3600),
+                        "seconds after which a leader syncs a new record of its journal to the disk; a kill of "
+                        "processes loses no record, a crash of a node may lose the newest")});
 }
 
 void check_log(const LogOptions& log, const Tree& written) {

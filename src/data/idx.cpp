@@ -219,8 +219,7 @@ void write_file(const fs::path& path, const std::vector<std::int64_t>& sizes, st
         }
     }
     bytes.insert(bytes.end(), elements.begin(), elements.end());
-    replace_file(
-        path, [&bytes](const fs::path& beside) { write_packed(beside, bytes); }, Predecessor::drop);
+    replace_file(path, [&bytes](const fs::path& beside) { write_packed(beside, bytes); }, {Predecessor::drop});
 }
 
 }  // namespace

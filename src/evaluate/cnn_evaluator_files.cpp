@@ -12,9 +12,12 @@
 
 namespace finch::evaluate {
 
-std::optional<store::ModelFile> CnnEvaluator::saved_training(const search::Individual& individual) const {
+std::optional<store::ModelFile> CnnEvaluator::saved_training(const search::Individual& individual) {
+    const bool is_of_earlier_start = individual.id.restart() < individual.attempt.restart;
+    const store::Snapshot& snapshot =
+        snapshots_.try_emplace(individual.id, directory_.training(individual.id), is_of_earlier_start).first->second;
     std::vector<std::string> problems;
-    auto file = store::read_model(directory_.training(individual.id), problems, OnDamage::set_aside);
+    auto file = snapshot.read(problems);
     for (const std::string& problem : problems) {
         spdlog::warn("{}", problem);
     }
@@ -49,7 +52,10 @@ void CnnEvaluator::keep_best(const search::Individual& individual, train::Traini
         if (individual.is_repeat()) {
             store::write_model(directory_.repeat(individual.id), file);  // any repeat may be published
         } else {
-            store::write_model(directory_.worker_best(place_.worker), file);
+            const bool is_first =
+                !kept_ && individual.attempt.restart == 0;  // in this start, and this is the run's first
+            store::write_model(directory_.worker_best(place_.worker), file,
+                               {.predecessor = is_first ? Predecessor::drop : Predecessor::keep});
             kept_ = mine;
         }
     } catch (const ApiError& error) {
@@ -90,7 +96,10 @@ NamedArrays CnnEvaluator::inherited_weights(const search::Individual& individual
 }
 
 void CnnEvaluator::finished(const search::Individual& individual) {
-    store::remove_model(directory_.training(individual.id));
+    if (const auto snapshot = snapshots_.find(individual.id); snapshot != snapshots_.end()) {
+        snapshot->second.remove();
+        snapshots_.erase(snapshot);
+    }
 }
 
 std::vector<search::Individual> CnnEvaluator::checkpoint() {
@@ -109,9 +118,9 @@ std::vector<search::Individual> CnnEvaluator::checkpoint() {
         individual.training_seconds = slots_.training(slot).training_seconds();
         individual.joules = running_[slot].joules_before + slots_.joules();
         try {
-            store::write_model(
-                directory_.training(individual.id),
-                {individual, search::genome_text(config_.space, individual.genome), std::move(arrays), place_.run});
+            snapshots_.at(individual.id)
+                .write(
+                    {individual, search::genome_text(config_.space, individual.genome), std::move(arrays), place_.run});
             saved.push_back(individual);
         } catch (const ApiError& error) {
             spdlog::warn("the snapshot of {} could not be written, the one before stands: {}", to_text(individual.id),

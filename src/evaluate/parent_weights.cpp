@@ -1,7 +1,5 @@
 #include "finch/evaluate/parent_weights.hpp"
 
-#include "finch/base/files.hpp"
-
 #include <algorithm>
 #include <set>
 
@@ -49,12 +47,10 @@ void remove_unused_weights(const store::RunDirectory& directory, const search::P
             used.insert(individual->id);
         }
     }
-    for (const std::filesystem::path& folder : directory.state_folders()) {
-        for (const std::filesystem::path& path : list_folder(folder)) {
-            const auto id = store::RunDirectory::id_of_weights(path);
-            if (id && !used.contains(*id)) {
-                store::remove_model(path);
-            }
+    for (const std::filesystem::path& path : directory.state_files()) {
+        const auto id = store::RunDirectory::id_of_weights(path);
+        if (id && !used.contains(*id)) {
+            store::remove_model(path);
         }
     }
 }

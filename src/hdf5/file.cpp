@@ -8,6 +8,7 @@
 
 #include "failed_close.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -27,6 +28,7 @@ constexpr std::array<char, 8> magic{'F', 'I', 'N', 'C', 'H', '\r', '\n', '\x1a'}
 constexpr std::uint32_t layout_version = 1;
 constexpr std::size_t growth_bytes = std::size_t{1} << 20;
 constexpr std::size_t chunk_bytes = std::size_t{1} << 18;
+constexpr std::size_t most_bytes_in_memory = std::size_t{4} << 20;  // of a file that is read
 
 using UserBlock = std::array<std::byte, user_block_bytes>;
 
@@ -61,24 +63,29 @@ Hid make_file(const fs::path& path, unsigned how, hid_t access) {
     return Hid(check(H5Fcreate(path.c_str(), how, creation.get(), access), "H5Fcreate " + path.string()));
 }
 
+/// Returns a name for a file in memory that no file on disk can have: HDF5 would read that file, or refuse the name.
+/// HDF5 takes two open files in memory with the same name for one file, so `number` differs if the content does.
+std::string name_in_memory(const fs::path& path, std::uint32_t number) {
+    return fmt::format("/dev/null/{}/{}", number, path.string());
+}
+
 /// Makes an HDF5 file that exists only in memory.
 Hid file_in_memory(const fs::path& path) {
     const Hid access(check(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate"));
     check(H5Pset_fapl_core(access.get(), growth_bytes, false), "H5Pset_fapl_core");
-    return make_file(path, H5F_ACC_TRUNC, access.get());
+    return make_file(name_in_memory(path, 0), H5F_ACC_TRUNC, access.get());
 }
 
-/// Returns the bytes behind the user block. The bytes are in the memory of the open file, and valid while it is open.
+/// Returns the bytes of the open file, valid while it is open. The first user_block_bytes belong to the caller.
 /// H5Fget_file_image is no alternative: it returns a copy with cleared flags, and with a wrong checksum over these
 /// flags.
-std::span<const std::byte> bytes_of(hid_t file) {
+std::span<std::byte> bytes_of(hid_t file) {
     check(H5Fflush(file, H5F_SCOPE_LOCAL), "H5Fflush");
     // The number of bytes that HDF5 uses; the allocated memory is a multiple of growth_bytes.
     const auto size = static_cast<std::size_t>(check(H5Fget_file_image(file, nullptr, 0), "H5Fget_file_image"));
     void* memory = nullptr;
     check(H5Fget_vfd_handle(file, H5P_DEFAULT, &memory), "H5Fget_vfd_handle");
-    const auto* whole = *static_cast<const std::byte* const*>(memory);
-    return {whole + user_block_bytes, size};
+    return {*static_cast<std::byte* const*>(memory), user_block_bytes + size};
 }
 
 /// Makes a new HDF5 file on disk. Removes an existing file at `path`, and follows no symbolic link.
@@ -114,14 +121,24 @@ bool is_about_the_name(int code) {
            code == ENXIO || code == ENAMETOOLONG;
 }
 
-FileDescriptor open_to_read(const fs::path& path) {
+/// Opens a file. Returns an empty descriptor if the file does not exist.
+FileDescriptor open_if_there(const fs::path& path) {
     std::string problem;
     FileDescriptor file = open_regular(path, O_RDONLY, problem);
     if (!file && !is_about_the_name(errno)) {
         throw_storage("cannot open " + path.string());
     }
+    const bool is_absent = errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG;
+    if (!file && !is_absent) {
+        refuse(path, "cannot be opened: " + problem);
+    }
+    return file;
+}
+
+FileDescriptor open_to_read(const fs::path& path) {
+    FileDescriptor file = open_if_there(path);
     if (!file) {
-        refuse(path, errno == ENOENT ? "there is no such file" : "cannot be opened: " + problem);
+        refuse(path, "there is no such file");
     }
     return file;
 }
@@ -131,12 +148,17 @@ struct Rest {
     std::uint64_t bytes = 0;
     std::uint32_t crc = 0;
 };
-Rest checksum_rest(int file, std::uint32_t crc, const fs::path& path) {
+Rest checksum_rest(int file, std::uint32_t crc, const fs::path& path,
+                   const std::function<void(std::span<const std::byte>)>& visit = {}) {
     Rest rest{0, crc};
     std::vector<std::byte> chunk(chunk_bytes);
     while (const std::size_t got = read_some(file, chunk, path)) {
-        rest.crc = crc32c(std::span(chunk).first(got), rest.crc);
+        const auto part = std::span(chunk).first(got);
+        rest.crc = crc32c(part, rest.crc);
         rest.bytes += got;
+        if (visit) {
+            visit(part);
+        }
     }
     return rest;
 }
@@ -166,7 +188,7 @@ void seal(const fs::path& path) {
 }
 
 /// Fills a new HDF5 file on disk. Converts all HDF5 errors to StorageError: only a failing file system can break a
-/// write, or a copy from a file that was intact when it was opened.
+/// write.
 void fill_file(const fs::path& path, const std::function<void(hid_t file)>& fill) {
     try {
         static_cast<void>(take_reason_of_failed_close());
@@ -182,104 +204,132 @@ void fill_file(const fs::path& path, const std::function<void(hid_t file)>& fill
         throw;
     } catch (const ApiError& error) {
         throw StorageError(error.what());
-    } catch (const FileError& error) {
-        throw StorageError(error.what());
     }
 }
 
-/// Describes the damage of the file `path`; returns nothing if the bytes have not changed since they were written.
-/// Throws FileError if the file cannot be opened or has an unknown layout version; neither case counts as damage.
-/// Throws StorageError if the file cannot be read.
-std::optional<std::string> damage_of(const fs::path& path) {
-    const FileDescriptor file = open_to_read(path);
+/// The damage of a file; nothing if the bytes have not changed since they were written.
+struct Checked {
+    std::optional<std::string> damage = {};
+    std::vector<std::byte> bytes = {};  ///< of the file; none if they are more than most_bytes_in_memory
+    std::uint32_t crc = 0;              ///< of the file
+};
+
+/// Checks an open file. Throws FileError if it has an unknown layout version, which does not count as damage. Throws
+/// StorageError if the file cannot be read.
+Checked check_bytes(int file, const fs::path& path) {
     UserBlock block{};
     Seal seal{};
-    const std::size_t head = read_some(file.get(), block, path);
+    const std::size_t head = read_some(file, block, path);
     std::memcpy(&seal, block.data(), sizeof seal);
     if (head < block.size() || seal.magic != magic) {
-        return head == 0 ? "is empty" : "does not begin as a file of Finch does";
+        return {head == 0 ? "is empty" : "does not begin as a file of Finch does"};
     }
+    std::vector<std::byte> bytes(block.begin(), block.end());
     const std::uint32_t expected = std::exchange(seal.crc, 0);
     std::memcpy(block.data(), &seal, sizeof seal);
-    const Rest rest = checksum_rest(file.get(), crc32c(block), path);
+    const Rest rest = checksum_rest(file, crc32c(block), path, [&](std::span<const std::byte> part) {
+        if (bytes.size() <= most_bytes_in_memory) {
+            bytes.insert(bytes.end(), part.begin(), part.end());
+        }
+    });
     if (rest.bytes != seal.rest_bytes) {
-        return fmt::format("has {} bytes behind its first {}, not the {} that were written", rest.bytes,
-                           user_block_bytes, seal.rest_bytes);
+        return {fmt::format("has {} bytes behind its first {}, not the {} that were written", rest.bytes,
+                            user_block_bytes, seal.rest_bytes)};
     }
     if (rest.crc != expected) {
-        return "its checksum does not fit: some of its bytes have changed since it was written";
+        return {"its checksum does not fit: some of its bytes have changed since it was written"};
     }
     if (seal.version != layout_version) {
         refuse(path, fmt::format("has layout version {}; this program knows version {}", seal.version, layout_version));
     }
-    return std::nullopt;
+    return {std::nullopt, bytes.size() <= most_bytes_in_memory ? std::move(bytes) : std::vector<std::byte>(), expected};
 }
 
-}  // namespace
-
-void write_file(const fs::path& path, const std::function<void(hid_t file)>& fill) {
-    prepare();
-    const Hid file = file_in_memory(path);
-    fill(file.get());
-    const auto rest = bytes_of(file.get());
-    replace_file(path, {sealed(rest), rest}, Predecessor::keep);
+/// Checks a file. Returns nothing if the file does not exist. Throws FileError if it cannot be opened, and the errors
+/// of check_bytes().
+std::optional<Checked> check_if_there(const fs::path& path) {
+    const FileDescriptor file = open_if_there(path);
+    return file ? std::optional(check_bytes(file.get(), path)) : std::nullopt;
 }
 
-void write_large_file(const fs::path& path, const std::function<void(hid_t file)>& fill,
-                      const std::function<void()>& before_replacing) {
-    prepare();
-    replace_file(
-        path,
-        [&](const fs::path& beside) {
-            fill_file(beside, fill);
-            seal(beside);
-            if (before_replacing) {
-                before_replacing();
-            }
-        },
-        Predecessor::keep);
-}
-
-Hid open_plain_file(const fs::path& path) {
-    prepare();
-    static_cast<void>(open_to_read(path));
+/// Opens a regular file, or its bytes if `checked` has them.
+Hid open_hdf5(const fs::path& path, const Checked& checked = {}) {
+    std::string name = path.string();
     const Hid access(check(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate"));
     check(H5Pset_file_locking(access.get(), false, true), "H5Pset_file_locking");
+    if (!checked.bytes.empty()) {
+        name = name_in_memory(path, std::max(checked.crc, 1U));
+        check(H5Pset_fapl_core(access.get(), growth_bytes, false), "H5Pset_fapl_core");
+        auto* const bytes = const_cast<std::byte*>(checked.bytes.data());  // HDF5 copies them
+        check(H5Pset_file_image(access.get(), bytes, checked.bytes.size()), "H5Pset_file_image");
+    }
     errno = 0;
-    const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get());
+    const hid_t file = H5Fopen(name.c_str(), H5F_ACC_RDONLY, access.get());
     if (file < 0 && errno != 0 && !is_about_the_name(errno)) {
         throw_storage("cannot open " + path.string());
     }
     return Hid(check_reading(file, path.string() + " cannot be opened as HDF5"));
 }
 
+}  // namespace
+
+void write_file(const fs::path& path, const std::function<void(hid_t file)>& fill, const Replacing& replacing) {
+    prepare();
+    const Hid file = file_in_memory(path);
+    fill(file.get());
+    const std::span<std::byte> bytes = bytes_of(file.get());
+    std::ranges::copy(sealed(bytes.subspan(user_block_bytes)), bytes.begin());
+    replace_file(path, {bytes}, replacing);
+}
+
+void write_large_file(const fs::path& path, const std::function<void(hid_t file)>& fill, const Replacing& replacing) {
+    prepare();
+    replace_file(
+        path,
+        [&](const fs::path& beside) {
+            fill_file(beside, fill);
+            seal(beside);
+        },
+        replacing);
+}
+
+Hid open_plain_file(const fs::path& path) {
+    prepare();
+    static_cast<void>(open_to_read(path));
+    return open_hdf5(path);
+}
+
 Hid open_file(const fs::path& path) {
-    if (const auto damage = damage_of(path)) {
-        refuse(path, *damage);
+    prepare();
+    const FileDescriptor file = open_to_read(path);
+    const Checked checked = check_bytes(file.get(), path);
+    if (checked.damage) {
+        refuse(path, *checked.damage);
     }
-    return open_plain_file(path);
+    return open_hdf5(path, checked);
 }
 
 std::optional<Hid> open_file_or_previous(const fs::path& path, std::vector<std::string>& problems, OnDamage on_damage) {
-    if (is_there(path)) {
-        const auto damage = damage_of(path);
-        if (!damage) {
-            return open_plain_file(path);
+    prepare();
+    if (const auto newest = check_if_there(path)) {
+        if (!newest->damage) {
+            return open_hdf5(path, *newest);
         }
         const std::string aside = on_damage == OnDamage::set_aside ? set_aside(path) : "";
         problems.push_back(
-            fmt::format("{}: {}{}", path.string(), *damage, aside.empty() ? "" : "; set aside as " + aside));
+            fmt::format("{}: {}{}", path.string(), *newest->damage, aside.empty() ? "" : "; set aside as " + aside));
     }
     const fs::path previous = path.string() + previous_suffix;
-    if (!is_there(previous)) {
+    const auto before = check_if_there(previous);
+    if (!before) {
         return std::nullopt;
     }
-    if (const auto damage = damage_of(previous)) {
-        problems.push_back(previous.string() + ": " + *damage);
+    if (before->damage) {
+        problems.push_back(previous.string() + ": " + *before->damage);
         return std::nullopt;
     }
     problems.push_back(path.string() + ": its predecessor is taken");
-    return open_plain_file(previous);
+    return open_hdf5(previous, *before);
 }
 
 std::string library_version() {

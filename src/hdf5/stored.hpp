@@ -25,9 +25,6 @@ inline constexpr std::size_t block_bytes = std::size_t{1} << 18;
 /// again for each block.
 [[nodiscard]] Hid open_table(hid_t at, const std::string& name);
 
-/// Returns the size of the file that holds `object`, in bytes.
-[[nodiscard]] std::uint64_t file_bytes(hid_t object);
-
 /// Returns the product of `sizes`. Throws FileError with `name` if the product does not fit into 63 bits.
 [[nodiscard]] std::uint64_t product(const std::vector<std::int64_t>& sizes, const std::string& name);
 

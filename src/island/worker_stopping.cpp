@@ -209,7 +209,6 @@ void Worker::housekeeping() {
     if (state_ == State::searching && now >= checkpoint_due()) {
         announce_if_long(evaluator_.checkpoint_seconds());
         record_saved([this] { return evaluator_.checkpoint(); });
-        sync_journal(true);
         last_checkpoint_ = hooks_.steady_seconds();
     }
     // No messages may be sent once closing has begun; the last archive is written after closing.

@@ -72,12 +72,15 @@ bool has_no_winner(const search::Population& population, const std::optional<sea
     });
 }
 
-/// World rank 0 only. Writes the archive twice, so that the previous file (population.h5.previous) is complete, too. If
-/// the disk has no space for the second file, the journals are kept instead. Returns false if no write succeeded.
+/// World rank 0 only. Writes the archive and copies it, so that the previous file (population.h5.previous) is complete,
+/// too. If the disk has no space for the copy, the journals are kept instead. Returns false if no write succeeded.
 bool write_last_archive(FileArchive& archive, const search::Population& population, RunState state) {
     archive.set_state(state);
-    const bool is_written = archive.write(population);
-    return archive.write(population) || is_written;
+    const bool is_written = archive.write(population) || archive.write(population);
+    if (is_written) {
+        archive.complete_previous();
+    }
+    return is_written;
 }
 
 /// World rank 0 only. Removes files that are no longer needed.
@@ -110,7 +113,7 @@ island::ExitReason close_run(const Run& run, const island::Worker& worker, FileA
         return island::ExitReason::storage;
     }
     static_cast<void>(publish(run, archive.facts().run, population));
-    write_summary(run.directory, run.config, population, archive.facts());  // with the test results
+    write_summary(run.directory, run.config, population, archive.facts(), TestResults::read);
     return worker.exit_reason();
 }
 
@@ -153,18 +156,27 @@ void print_summary(const Run& run, const island::Worker& worker, const FileArchi
 }  // namespace
 
 FileArchive::Written publisher(const Run& run, std::uint64_t number) {
-    return [&run, number, last = search::Id{}](const search::Population& population,
-                                               const store::ArchiveFacts& facts) mutable {
+    return [&run, number, last = std::optional<search::Id>(), has_written = false](
+               const search::Population& population, const store::ArchiveFacts& facts) mutable {
         const search::Individual* best =
             run.config.trains() ? search::chosen(population, run.config.final_choice) : nullptr;
         try {
+            // An earlier start or, at the end of this start, publish_best() may have written the file.
+            const bool may_be_there = (!last && facts.restarts > 0) || facts.state != RunState::running;
+            if (best != nullptr && best->id != last && may_be_there && is_published(run.directory, number, *best)) {
+                last = best->id;
+            }
             if (best != nullptr && best->id != last && publish_weights(run.directory, number, best)) {
                 last = best->id;
+                has_written = true;
             }
         } catch (const std::exception& error) {  // the next write of the archive tries again
             spdlog::warn("models/best.h5 could not be written: {}", error.what());
         }
-        write_summary(run.directory, run.config, population, facts);
+        // publish_weights() writes no results. publish_best() adds them before the last archive.
+        const bool has_results = !has_written || facts.state != RunState::running;
+        write_summary(run.directory, run.config, population, facts,
+                      has_results ? TestResults::read : TestResults::none);
     };
 }
 

@@ -53,7 +53,7 @@ void check_same_search(const config::Config& config, const store::ArchiveFacts& 
 
 void write_config(const store::RunDirectory& directory, const config::Config& config) {
     const std::string text = config.text();
-    replace_file(directory.config(), {std::as_bytes(std::span(text))}, Predecessor::drop);
+    replace_file(directory.config(), {std::as_bytes(std::span(text))}, {Predecessor::drop});
 }
 
 /// Renames a published model that was left by an earlier run without an archive. The new run has no model yet, and the
@@ -278,21 +278,23 @@ void check_class_names(const OpenedRun& run, const store::RunDirectory& director
 
 void record_start(OpenedRun& run, const store::RunDirectory& directory, const config::Config& config) {
     // Reading and distributing the run took some time: another job may have taken the lock in the meantime.
-    const auto renew = [&] { run.lock->renew(); };
-    renew();
+    run.lock->renew();
+    const auto heartbeat = [&] { run.lock->heartbeat(); };
     // population.h5.previous must be complete, too: the journals start empty, so they could not complete an older
     // archive.
-    store::write_archive(directory.archive(), config.space, run.population, run.facts, renew);
+    store::write_archive(directory.archive(), config.space, run.population, run.facts, heartbeat);
     copy_to_previous(directory.archive());
-    renew();
+    heartbeat();
     for (const auto& [id, individual] : run.population.individuals()) {
         if (!individual.curve.empty()) {
             run.population.forget_curve(id);
         }
     }
-    remove_other_journals(directory, run.facts.workers);
-    remove_finished_trainings(directory, run.population);
-    evaluate::remove_unused_weights(directory, run.population);
+    if (run.facts.restarts > 0) {
+        remove_other_journals(directory, run.facts.workers);
+        remove_finished_trainings(directory, run.population);
+        evaluate::remove_unused_weights(directory, run.population);
+    }
     write_config(directory, config);
 }
 

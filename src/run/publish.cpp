@@ -1,6 +1,5 @@
 #include "finch/run/publish.hpp"
 
-#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/comm/group.hpp"
@@ -102,8 +101,12 @@ void write(const store::RunDirectory& directory, std::uint64_t run, const search
 
 }  // namespace
 
+bool is_published(const store::RunDirectory& directory, std::uint64_t run, const search::Individual& best) {
+    return published(directory, best, run).has_value();
+}
+
 bool publish_weights(const store::RunDirectory& directory, std::uint64_t run, const search::Individual* best) {
-    if (best == nullptr || published(directory, *best, run)) {
+    if (best == nullptr) {
         return true;
     }
     auto file = kept_weights(likely_files(directory, *best), *best, run);
@@ -190,13 +193,11 @@ void remove_spare_weights(const store::RunDirectory& directory, const search::Po
 }
 
 void remove_finished_trainings(const store::RunDirectory& directory, const search::Population& population) {
-    for (const std::filesystem::path& folder : directory.state_folders()) {
-        for (const std::filesystem::path& path : list_folder(folder)) {
-            const std::optional<search::Id> id = store::RunDirectory::id_of_training(path);
-            const search::Individual* individual = id ? population.find(*id) : nullptr;
-            if (individual != nullptr && individual->finished_training()) {
-                store::remove_model(path);
-            }
+    for (const std::filesystem::path& path : directory.state_files()) {
+        const std::optional<search::Id> id = store::RunDirectory::id_of_training(path);
+        const search::Individual* individual = id ? population.find(*id) : nullptr;
+        if (individual != nullptr && individual->finished_training()) {
+            store::remove_model(path);
         }
     }
 }

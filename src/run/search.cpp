@@ -54,7 +54,7 @@ void tell_profile(const Run& run, evaluate::Slots& slots) {
     }
     const std::string json = train::json_text(report);
     try {
-        replace_file(run.directory.profile(), {std::as_bytes(std::span(json))}, Predecessor::drop);
+        replace_file(run.directory.profile(), {std::as_bytes(std::span(json))}, {Predecessor::drop});
     } catch (const StorageError& error) {
         spdlog::warn("--profile: {}", error.what());
     }
@@ -203,7 +203,7 @@ void Run::follow() {
 int Run::lead() {
     OpenedRun begun = std::move(opened);  // the lock must be released here: the process may exit immediately
     share_results(leaders.get(), begun.other_results);
-    FileJournal journal(directory.journal(place().worker), begun.before.run);
+    FileJournal journal(directory.journal(place().worker), begun.before.run, config.checkpoint.sync_seconds);
     std::optional<FileArchive> archive;
     if (is_world_rank_0()) {
         archive.emplace(directory, config.space, begun.facts, *begun.lock, publisher(*this, begun.before.run));

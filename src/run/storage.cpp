@@ -3,6 +3,7 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/log.hpp"
+#include "finch/base/replace.hpp"
 
 #include <limits>
 #include <utility>
@@ -11,7 +12,7 @@ namespace finch::run {
 
 void FileJournal::write(const Bytes& record) {
     if (!journal_) {
-        journal_.emplace(path_, run_);
+        journal_.emplace(path_, run_, store::JournalOptions{.sync_seconds = sync_seconds_});
     }
     journal_->write(record);
 }
@@ -60,9 +61,8 @@ bool FileArchive::write(const search::Population& population) {
         if (!facts_.starts.empty()) {
             facts_.starts.back().seconds = steady_seconds() - began_;
         }
-        // A large archive takes longer to write than a heartbeat is valid, so write_archive() renews the lock in
-        // between.
-        store::write_archive(directory_.archive(), space_, population, facts_, [this] { lock_.renew(); });
+        // A large archive takes longer to write than a heartbeat is valid, so write_archive() sends one in between.
+        store::write_archive(directory_.archive(), space_, population, facts_, [this] { lock_.heartbeat(); });
         curves_kept_ = std::exchange(curves_in_newest_, {});
         for (const auto& [id, individual] : population.individuals()) {
             if (!individual.curve.empty()) {
@@ -76,6 +76,16 @@ bool FileArchive::write(const search::Population& population) {
         is_current_ = false;
     }
     return is_current_;
+}
+
+void FileArchive::complete_previous() {
+    try {
+        lock_.heartbeat();
+        copy_to_previous(directory_.archive());
+    } catch (const ApiError& error) {
+        spdlog::warn("{}", error.what());
+        is_current_ = false;
+    }
 }
 
 }  // namespace finch::run

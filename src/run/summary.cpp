@@ -23,7 +23,7 @@ std::optional<std::int64_t> epochs_of(const config::Config& config, const search
 }  // namespace
 
 std::string summary_of(const store::RunDirectory& directory, const config::Config& config,
-                       const search::Population& population, const store::ArchiveFacts& facts) {
+                       const search::Population& population, const store::ArchiveFacts& facts, TestResults results) {
     const std::string run = directory.root().string();
     const report::Competition competition{config.exchange.kind, config.costs, config.final_choice, config.measure};
     return report::summary_text({
@@ -33,7 +33,9 @@ std::string summary_of(const store::RunDirectory& directory, const config::Confi
         .competition = competition,
         .run = run,
         .commands = commands(),
-        .results = config.trains() ? store::read_results(directory.best_model(), facts.run) : NamedArrays(),
+        .results = config.trains() && results == TestResults::read
+                       ? store::read_results(directory.best_model(), facts.run)
+                       : NamedArrays(),
         .trains = config.trains(),
         .epochs = epochs_of(config, population),
         .accepts =
@@ -49,10 +51,12 @@ std::string summary_of(const store::RunDirectory& directory, const config::Confi
 }
 
 void write_summary(const store::RunDirectory& directory, const config::Config& config,
-                   const search::Population& population, const store::ArchiveFacts& facts) {
+                   const search::Population& population, const store::ArchiveFacts& facts, TestResults results) {
     try {
-        const std::string text = summary_of(directory, config, population, facts);
-        replace_file(directory.summary(), {std::as_bytes(std::span(text))}, Predecessor::drop);
+        const std::string text = summary_of(directory, config, population, facts, results);
+        // `finch show` prints the summary of the present files, so a crash of the node may bring back an older one
+        // here.
+        replace_file(directory.summary(), {std::as_bytes(std::span(text))}, {Predecessor::drop, FolderSync::none});
     } catch (const std::exception& error) {
         spdlog::warn("{} could not be written: {}", directory.summary().string(), error.what());
     }

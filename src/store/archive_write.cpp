@@ -20,6 +20,9 @@ using Individuals = std::vector<const Individual*>;
 /// HDF5 keeps a table's type in an object header of at most 64 KiB, together with other data.
 constexpr std::size_t most_type_bytes = 64000;
 
+/// An archive of up to this size is built in memory and written by a single call.
+constexpr std::size_t most_bytes_in_memory = std::size_t{16} << 20;
+
 std::int64_t whole(double value, const Individual& individual) {
     constexpr double limit = 9.2e18;
     if (!(-limit < value && value < limit) || static_cast<double>(static_cast<std::int64_t>(value)) != value) {
@@ -238,6 +241,16 @@ void write_space(hid_t file, const search::Space& space) {
     choices.write(file, "choices");
 }
 
+/// Returns about the size of the archive in bytes.
+std::size_t bytes_about(const search::Space& space, const Individuals& all, const std::optional<hdf5::Hid>& earlier) {
+    std::size_t bytes = all.size() * table_of(space, all).type_bytes();
+    for (const Individual* individual : all) {
+        bytes += individual->curve.size() * sizeof(Epoch) + individual->metrics.size() * sizeof(Metric) +
+                 individual->problem.size();
+    }
+    return bytes + (earlier ? hdf5::file_bytes(earlier->get()) : 0);
+}
+
 void write_facts(hid_t file, const search::Population& population, const ArchiveFacts& facts) {
     write_format(file, archive_format);
     hdf5::write_unsigned_attribute(file, "run", facts.run);
@@ -272,7 +285,7 @@ void write_archive(const std::filesystem::path& path, const search::Space& space
         all.push_back(&individual);
     }
     const std::optional<hdf5::Hid> earlier = open_earlier(path, facts.run, all);
-    const auto fill = [&](hid_t file) {
+    const auto fill_file = [&](hid_t file) {
         write_facts(file, population, facts);
         write_individuals(file, space, all);
         const hid_t before = earlier ? earlier->get() : -1;
@@ -286,7 +299,15 @@ void write_archive(const std::filesystem::path& path, const search::Space& space
         write_rows(file, "reused_runs", facts.reused_runs);
         write_space(file, space);
     };
-    hdf5::write_large_file(path, fill, before_replacing);
+    const auto fill = [&](hid_t file) {
+        try {
+            fill_file(file);
+        } catch (const FileError& error) {
+            throw StorageError(error.what());  // the earlier archive was intact when it was opened
+        }
+    };
+    const bool is_small = bytes_about(space, all, earlier) <= most_bytes_in_memory;
+    (is_small ? hdf5::write_file : hdf5::write_large_file)(path, fill, {.before = before_replacing});
 }
 
 }  // namespace finch::store

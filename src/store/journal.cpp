@@ -1,6 +1,5 @@
 #include "finch/store/journal.hpp"
 
-#include "finch/base/clock.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/log.hpp"
 #include "finch/base/replace.hpp"
@@ -16,7 +15,7 @@
 namespace finch::store {
 namespace {
 
-constexpr double sync_seconds = 1;
+constexpr double check_seconds = 10;  // world rank 0 checks the run's lock as often
 constexpr std::uint64_t worthwhile_bytes = std::uint64_t{1} << 20;
 
 /// True if a file contains anything except whole records of `run`.
@@ -31,31 +30,38 @@ bool has_foreign_parts(const std::filesystem::path& path, std::uint64_t run) {
 
 }  // namespace
 
-Journal::Journal(std::filesystem::path path, std::uint64_t run) : path_(std::move(path)) {
-    std::error_code none;
-    if (std::filesystem::is_symlink(path_, none) || (is_there(path_) && has_foreign_parts(path_, run))) {
-        set_aside(path_);
-    }
+Journal::Journal(std::filesystem::path path, std::uint64_t run, JournalOptions options)
+    : path_(std::move(path)), options_(std::move(options)), last_check_(options_.clock()) {
     // A new file is made: if another job still writes to the old file, that does no harm.
-    if (::unlink(path_.c_str()) != 0 && errno != ENOENT) {
-        throw_storage("cannot begin anew " + path_.string());
+    if (try_open(O_CREAT | O_EXCL)) {
+        std::error_code none;
+        if (std::filesystem::is_symlink(path_, none) || (is_there(path_) && has_foreign_parts(path_, run))) {
+            set_aside(path_);
+        }
+        if (::unlink(path_.c_str()) != 0 && errno != ENOENT) {
+            throw_storage("cannot begin anew " + path_.string());
+        }
+        open(O_CREAT | O_EXCL);
     }
-    open(O_CREAT | O_EXCL);
     sync_folder(path_.parent_path());
 }
 
 void Journal::open(int flags) {
-    std::string problem;
-    file_ = open_regular(path_, O_WRONLY | O_APPEND | O_NOFOLLOW | flags, problem);
-    if (!file_) {
-        throw StorageError("cannot open " + path_.string() + ": " + problem);
+    if (const auto problem = try_open(flags)) {
+        throw StorageError("cannot open " + path_.string() + ": " + *problem);
     }
+}
+
+std::optional<std::string> Journal::try_open(int flags) {
+    std::string problem;
     struct stat about {};
-    if (::fstat(file_.get(), &about) != 0) {
-        throw_storage("cannot open " + path_.string());
+    file_ = open_regular(path_, O_WRONLY | O_APPEND | O_NOFOLLOW | flags, problem, &about);
+    if (!file_) {
+        return problem;
     }
     file_bytes_ = static_cast<std::uint64_t>(about.st_size);
     counts_names_ = about.st_nlink > 0;
+    return std::nullopt;
 }
 
 void Journal::write(const Bytes& record) {
@@ -75,7 +81,7 @@ void Journal::write(const Bytes& record) {
     kept_.push_back(record);
     kept_bytes_ += record.size();
     file_bytes_ += record.size();
-    is_dirty_ = true;
+    dirty_since_ = dirty_since_ ? dirty_since_ : options_.clock();
 }
 
 /// Throws StorageError if the journal's name now belongs to another file. A job that takes over the run replaces all
@@ -99,18 +105,19 @@ void Journal::cut_torn_end() {
 }
 
 void Journal::sync(bool now) {
-    if (!is_dirty_ || (!now && steady_seconds() - last_sync_ < sync_seconds)) {
+    const double time = options_.clock();
+    if (!dirty_since_ || (!now && time - *dirty_since_ < options_.sync_seconds)) {
         return;
     }
-    last_sync_ = steady_seconds();
-    if (file_) {
+    if (file_ && (now || time - last_check_ >= check_seconds)) {
+        last_check_ = time;
         check_name();
     }
     if (!file_ || retry([&] { return ::fdatasync(file_.get()); }) != 0) {
         // Unsynced records may be lost from the file although write(2) succeeded. rewrite() writes all records again.
         rewrite();
     }
-    is_dirty_ = false;
+    dirty_since_.reset();
 }
 
 void Journal::forget(std::uint64_t records) {
@@ -120,13 +127,14 @@ void Journal::forget(std::uint64_t records) {
         ++forgotten_;
     }
     if (kept_.empty() && file_bytes_ > 0) {
+        dirty_since_.reset();  // a synced archive has all records
         if (file_ && ::ftruncate(file_.get(), 0) == 0) {
             file_bytes_ = 0;
         }
     } else if (file_bytes_ - kept_bytes_ >= worthwhile_bytes) {
         try {
             rewrite();
-            is_dirty_ = false;
+            dirty_since_.reset();
         } catch (const StorageError& error) {
             spdlog::warn("{}; the longer file stays", error.what());
         }
@@ -146,7 +154,7 @@ void Journal::rewrite() {
         check_name();
     }
     try {
-        replace_file(path_, {tail}, Predecessor::drop);
+        replace_file(path_, {tail}, {Predecessor::drop});
     } catch (const StorageError&) {
         open(0);
         throw;

@@ -71,11 +71,11 @@ ModelFile read(hid_t file) {
 
 }  // namespace
 
-void write_model(const std::filesystem::path& path, const ModelFile& model) {
+void write_model(const std::filesystem::path& path, const ModelFile& model, const Replacing& replacing) {
     if (std::any_of(model.arrays.begin(), model.arrays.end(), is_own)) {
         throw Error(fmt::format("{}: an array's name begins with {}", path.string(), own_group));
     }
-    hdf5::write_file(path, [&](hid_t file) {
+    const auto fill = [&](hid_t file) {
         write_format(file, format_name);
         hdf5::write_unsigned_attribute(file, "run", model.run);
         describe(file, model.individual);
@@ -87,7 +87,8 @@ void write_model(const std::filesystem::path& path, const ModelFile& model) {
         for (const NamedArray& array : model.arrays) {
             hdf5::write_array(file, array);
         }
-    });
+    };
+    hdf5::write_file(path, fill, replacing);
 }
 
 std::optional<ModelFile> read_model(const std::filesystem::path& path, std::vector<std::string>& problems,

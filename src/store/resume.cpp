@@ -21,11 +21,12 @@ struct JournalFile {
     Bytes bytes;
 };
 
-/// Reads all journals in `folder`, in the order of their names, including journals of earlier directory layouts. If a
-/// journal cannot be read, a resuming start fails, since it would otherwise empty that journal.
-std::vector<JournalFile> read_journals(const fs::path& folder, OnDamage on_damage, std::vector<std::string>& problems) {
+/// Reads all journals of a run, including journals of earlier directory layouts. If a journal cannot be read, a
+/// resuming start fails, since it would otherwise empty that journal.
+std::vector<JournalFile> read_journals(const RunDirectory& directory, OnDamage on_damage,
+                                       std::vector<std::string>& problems) {
     std::vector<JournalFile> journals;
-    for (const fs::path& path : list_folder(folder)) {
+    for (const fs::path& path : directory.state_files()) {
         if (path.extension() != ".journal") {
             continue;
         }
@@ -246,12 +247,7 @@ std::optional<Recovered> recover(const RunDirectory& directory, OnDamage on_dama
     // The journals are read before the archive: a running process empties them only after it has archived their
     // records.
     Recovered recovered;
-    std::vector<JournalFile> journals;
-    for (const fs::path& folder : directory.state_folders()) {
-        for (JournalFile& journal : read_journals(folder, on_damage, recovered.problems)) {
-            journals.push_back(std::move(journal));
-        }
-    }
+    const std::vector<JournalFile> journals = read_journals(directory, on_damage, recovered.problems);
     auto archive = read_archive(directory.archive(), recovered.problems, on_damage, curves);
     if (!archive) {
         refuse_without_archive(directory);

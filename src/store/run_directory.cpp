@@ -27,16 +27,19 @@ constexpr std::string_view weights_prefix = "weights-";
 }
 
 void make_folder(const fs::path& folder) {
+    std::error_code failure;
+    fs::create_directories(folder, failure);
+    if (!failure) {
+        return;
+    }
     if (const std::string link = dangling_link(folder); !link.empty()) {
         throw ConfigError(fmt::format("the run directory {} cannot be made: {}; make that folder, or remove the link",
                                       folder.string(), link));
     }
-    std::error_code failure;
-    fs::create_directories(folder, failure);
-    if (failure || !fs::is_directory(folder, failure)) {
-        refuse(failure.value(), fmt::format("the run directory {} cannot be made: {}", folder.string(),
-                                            failure ? failure.message() : "there is a file of that name"));
-    }
+    std::error_code unknown;
+    refuse(failure.value(),
+           fmt::format("the run directory {} cannot be made: {}", folder.string(),
+                       fs::exists(folder, unknown) ? "there is a file of that name" : failure.message()));
 }
 
 /// Writes and removes a file in `folder`: permissions alone do not show a full disk or a read-only mount.
@@ -71,17 +74,18 @@ fs::path RunDirectory::state_of(int worker) const {
     return worker < workers_per_folder ? state() : state() / fmt::format("{:03}", worker / workers_per_folder);
 }
 
-std::vector<fs::path> RunDirectory::state_folders() const {
-    std::vector<fs::path> folders{state()};
-    for (const fs::path& path : list_folder(state())) {
+std::vector<fs::path> RunDirectory::state_files() const {
+    std::vector<fs::path> files = list_folder(state());
+    for (const fs::path& path : std::vector<fs::path>(files)) {
         const std::string name = path.filename().string();
         std::error_code none;
         if (name.size() >= 3 && name.find_first_not_of("0123456789") == std::string::npos &&
             fs::is_directory(path, none)) {
-            folders.push_back(path);
+            const std::vector<fs::path> more = list_folder(path);
+            files.insert(files.end(), more.begin(), more.end());
         }
     }
-    return folders;
+    return files;
 }
 
 fs::path RunDirectory::journal(int worker) const {
@@ -127,13 +131,11 @@ bool RunDirectory::holds_a_run() const {
 
 std::vector<fs::path> RunDirectory::remains() const {
     std::vector<fs::path> found;
-    for (const fs::path& folder : state_folders()) {
-        for (const fs::path& path : list_folder(folder)) {
-            std::error_code none;
-            const bool is_of_a_run = path.extension() == ".journal" || path.extension() == ".h5";
-            if (is_of_a_run && fs::is_regular_file(path, none) && fs::file_size(path, none) > 0) {
-                found.push_back(path);
-            }
+    for (const fs::path& path : state_files()) {
+        std::error_code none;
+        const bool is_of_a_run = path.extension() == ".journal" || path.extension() == ".h5";
+        if (is_of_a_run && fs::is_regular_file(path, none) && fs::file_size(path, none) > 0) {
+            found.push_back(path);
         }
     }
     return found;

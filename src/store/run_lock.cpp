@@ -73,11 +73,11 @@ std::string text_of(const Holder& holder) {
 /// Reads the lock file. Returns nothing if reading fails, with the reason in errno.
 std::optional<Holder> read_holder(const fs::path& path) {
     std::string problem;
-    const FileDescriptor file = open_regular(path, O_RDONLY | O_NOFOLLOW, problem);
+    struct stat about {};
+    const FileDescriptor file = open_regular(path, O_RDONLY | O_NOFOLLOW, problem, &about);
     char text[4096];
     const ssize_t size = file ? retry([&] { return ::read(file.get(), text, sizeof text); }) : -1;
-    struct stat about {};
-    if (size < 0 || ::fstat(file.get(), &about) != 0) {
+    if (size < 0) {
         return std::nullopt;
     }
     Holder holder;

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <fstream>
+#include <span>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -76,6 +77,44 @@ TEST_CASE("copy_to_previous replaces the predecessor atomically, and keeps the o
     CHECK_THROWS_AS(copy_to_previous(file), StorageError);
     CHECK(testing::contents(previous) == large);
     CHECK_FALSE(std::filesystem::exists(unfinished_name(previous)));
+}
+
+TEST_CASE("replace_file replaces the files that a kill left at any step of an earlier replacement") {
+    const auto bytes = [](const std::string& text) { return std::as_bytes(std::span(text)); };
+    const std::string old = "old";
+    const std::string fresh = "fresh";
+    for (const bool is_linked : {false, true}) {
+        CAPTURE(is_linked);
+        const TemporaryFolder folder;
+        const auto file = folder / "file";
+        const auto previous = folder / "file.previous";
+        testing::put_contents(file, "first");
+        testing::put_contents(unfinished_name(file), "half");
+        testing::put_contents(unfinished_name(previous), "another");
+        if (is_linked) {  // killed between the two renames
+            std::filesystem::create_hard_link(file, previous);
+        }
+
+        replace_file(file, {bytes(old)});
+        CHECK(testing::contents(file) == "old");
+        CHECK(testing::contents(previous) == "first");
+        replace_file(file, {bytes(fresh)});
+
+        CHECK(testing::contents(file) == "fresh");
+        CHECK(testing::contents(previous) == "old");
+        CHECK_FALSE(std::filesystem::exists(unfinished_name(file)));
+        CHECK_FALSE(std::filesystem::exists(unfinished_name(previous)));
+    }
+}
+
+TEST_CASE("if `before` throws, replace_file leaves the old file and no other file") {
+    const TemporaryFolder folder;
+    testing::put_contents(folder / "file", "old");
+
+    CHECK_THROWS_WITH_AS(replace_file(folder / "file", {}, {.before = [] { throw Error("no"); }}), "no", Error);
+
+    CHECK(testing::contents(folder / "file") == "old");
+    CHECK(list_folder(folder.path()).size() == 1);
 }
 
 TEST_CASE("open_regular refuses FIFOs, folders, devices and links with a reason, without blocking") {

@@ -132,6 +132,9 @@ TEST_CASE("write_file succeeds despite leftover files of an interrupted write") 
 
     CHECK(read_number(folder / "a.h5") == 2);
     CHECK(read_number(folder / "a.h5.previous") == 1);
+    write_number(folder / "a.h5", 3);
+    CHECK(read_number(folder / "a.h5") == 3);
+    CHECK(read_number(folder / "a.h5.previous") == 2);
     CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 2);
 }
 
@@ -192,9 +195,8 @@ TEST_CASE("a disk that becomes full at any offset leaves the old file unchanged,
             hdf5::write_array(file, {"array" + std::to_string(array), {500}, std::vector<double>(500, 1.0)});
         }
     };
-    using Write = void (*)(const std::filesystem::path&, const std::function<void(hid_t)>&);
-    const Write large = [](const auto& path, const auto& filling) { hdf5::write_large_file(path, filling); };
-    for (const Write write : {Write{hdf5::write_file}, large}) {
+    for (const auto write_to : {hdf5::write_file, hdf5::write_large_file}) {
+        const auto write = [&](const fs::path& path, const auto& filling) { write_to(path, filling, {}); };
         const TemporaryFolder folder;
         write_number(folder / "a.h5", 1);
 
@@ -270,6 +272,19 @@ TEST_CASE("writing to a missing folder throws ApiError with the file name") {
     const TemporaryFolder folder;
 
     CHECK_THROWS_WITH_AS(write_number(folder / "no/a.h5", 1), doctest::Contains("no/a.h5.new"), ApiError);
+}
+
+TEST_CASE("a file that is open keeps its content if it is replaced, also if the new file is opened too") {
+    const TemporaryFolder folder;
+    write_number(folder / "a.h5", 1);
+    const hdf5::Hid old = hdf5::open_file(folder / "a.h5");
+
+    write_number(folder / "a.h5", 2);
+    const hdf5::Hid fresh = hdf5::open_file(folder / "a.h5");
+
+    CHECK(hdf5::read_int_attribute(old.get(), "number") == 1);
+    CHECK(hdf5::read_int_attribute(fresh.get(), "number") == 2);
+    CHECK(hdf5::file_bytes(fresh.get()) == fs::file_size(folder / "a.h5"));
 }
 
 TEST_CASE("open_plain_file opens HDF5 files without Finch's checksum, and refuses other files") {

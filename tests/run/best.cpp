@@ -72,14 +72,16 @@ TEST_CASE("a snapshot of another run is reported and ignored; a snapshot of this
     const std::int64_t trained = world.slots.training(0).samples_trained();
     const double seconds = world.slots.training(0).training_seconds();
 
+    search::Individual again = individual(1);
+    again.attempt.restart = 1;  // only an individual of an earlier start can have a snapshot
     CnnEvaluator other = world.evaluator(0, this_run + 1);
     const testing::CapturedLog log;
-    other.start(individual(1));
+    other.start(again);
     CHECK(world.slots.training(0).samples_trained() == 0);
     CHECK(log.text().find(world.directory.training({1}).string() + ": it is of another run") != std::string::npos);
 
     CnnEvaluator same = world.evaluator(0, this_run);
-    same.start(individual(1));
+    same.start(again);
     CHECK(world.slots.training(0).samples_trained() == trained);
     CHECK(world.slots.training(0).training_seconds() == seconds);
 }

@@ -67,11 +67,13 @@ TEST_CASE("if the lock cannot be renewed, no archive is written, reports are kep
     CHECK(store::read_archive(directory.archive(), problems, OnDamage::leave));
 }
 
-TEST_CASE("the lock is renewed just before a new archive gets its final name") {
+TEST_CASE("a heartbeat is due just before a new archive gets its final name") {
     const testing::TemporaryFolder folder;
     const store::RunDirectory directory(folder / "run");
     directory.create();
-    store::RunLock lock(directory, "");
+    store::LockOptions options;
+    options.beat_seconds = 0;
+    store::RunLock lock(directory, "", options);
     const search::Space space;
     FileArchive archive(directory, space, {}, lock, [](const search::Population&, const store::ArchiveFacts&) {});
     search::Population population(search::ExchangeKind::none, 1);

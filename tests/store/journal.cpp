@@ -111,6 +111,46 @@ TEST_CASE("if a second job reopens a journal, it receives no records of the firs
     CHECK(numbers_in(folder / "j") == from_to(30, 31));
 }
 
+TEST_CASE("sync(false) syncs a record when it is sync_seconds old, and checks the journal's name every 10 s") {
+    const TemporaryFolder folder;
+    double time = 100;
+    const JournalOptions slow{.sync_seconds = 30, .clock = [&time] { return time; }};
+    const JournalOptions quick{.sync_seconds = 1, .clock = [&time] { return time; }};
+    Journal first(folder / "j", run_number, slow);
+    Journal second(folder / "k", run_number, quick);
+    const Journal other_first(folder / "j", run_number);  // only a sync shows that another job has the name
+    const Journal other_second(folder / "k", run_number);
+
+    time = 105;
+    first.write(record(1));
+    second.write(record(1));
+    time = 109;
+    second.sync(false);  // the name was checked less than 10 s ago
+    second.write(record(2));
+    time = 109.5;
+    second.sync(false);  // the record is not a second old
+    time = 110;
+    CHECK_THROWS_WITH_AS(second.sync(false), doctest::Contains("another job has begun it anew"), StorageError);
+    first.write(record(2));
+    time = 134.9;
+    first.sync(false);
+    time = 135;
+    CHECK_THROWS_WITH_AS(first.sync(false), doctest::Contains("another job has begun it anew"), StorageError);
+}
+
+TEST_CASE("records that an archive contains need no sync") {
+    const TemporaryFolder folder;
+    Journal journal(folder / "j", run_number);
+    journal.write(record(1));
+    const Journal other(folder / "j", run_number);
+
+    journal.forget(1);
+    journal.sync(true);  // would report the other job
+
+    journal.write(record(2));
+    CHECK_THROWS_AS(journal.sync(true), StorageError);
+}
+
 TEST_CASE("forget() of all records empties the file, and later records are appended") {
     const TemporaryFolder folder;
     Journal journal(folder / "j", run_number);

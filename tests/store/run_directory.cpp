@@ -33,8 +33,12 @@ TEST_CASE("each group of 256 workers has its own folder, and the first group use
     CHECK(directory.journal(255).parent_path() == directory.state());
     CHECK(directory.journal(256) == directory.state() / "001/worker-00256.journal");
     CHECK(directory.training(search::Id::make(2, 512, 1)) == directory.state() / "002/training-2.512.1.h5");
-    CHECK(directory.state_folders() ==
-          std::vector<fs::path>{directory.state(), directory.state() / "001", directory.state() / "002"});
+    put_contents(directory.journal(255), "");
+    put_contents(directory.journal(256), "");
+    put_contents(directory.journal(512), "");
+    CHECK(directory.state_files() == std::vector<fs::path>{directory.state() / "001", directory.state() / "002",
+                                                           directory.state() / "12", directory.journal(255),
+                                                           directory.journal(256), directory.journal(512)});
 }
 
 TEST_CASE("create() makes the folders of a run, can be repeated, and makes no files") {

@@ -32,7 +32,7 @@ COLUMNS = {
     "unlink": "unlink unlinkat rmdir",
     "mkdir": "mkdir mkdirat",
     "list": "getdents64",
-    "other": "fcntl flock utimensat chmod fchmod fchmodat",
+    "other": "flock utimensat chmod fchmod fchmodat",
     "close": "close",
     "read": "read pread64 readv",
 }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <sys/stat.h>
 #include <system_error>
 #include <vector>
 
@@ -69,8 +70,9 @@ auto retry(Call call) -> decltype(call()) {
 
 /// Opens a regular file. On failure, returns an empty descriptor, sets errno, and writes the reason to `problem`. Never
 /// blocks: for a folder, a FIFO, a device or a socket it sets EINVAL. `flags` are the flags of open(2). With
-/// O_NOFOLLOW, open_regular() also refuses symbolic links.
-[[nodiscard]] FileDescriptor open_regular(const std::filesystem::path& path, int flags, std::string& problem);
+/// O_NOFOLLOW, open_regular() also refuses symbolic links. `about` receives what fstat() returns for the open file.
+[[nodiscard]] FileDescriptor open_regular(const std::filesystem::path& path, int flags, std::string& problem,
+                                          struct stat* about = nullptr);
 
 /// Writes all of `bytes`. On failure, returns false and sets errno; a part of the bytes may have been written.
 [[nodiscard]] bool write_all(int file, std::span<const std::byte> bytes);

@@ -61,6 +61,7 @@ struct Workers {
 struct Checkpoint {
     double archive_seconds = 10;
     double training_seconds = 60;
+    double sync_seconds = 1;
 };
 
 /// Proposed genomes for the first individuals. The configuration lists the genomes, or the app module takes them from

@@ -6,8 +6,10 @@
 #include "finch/search/population.hpp"
 #include "finch/store/model_file.hpp"
 #include "finch/store/run_directory.hpp"
+#include "finch/store/snapshot.hpp"
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -70,7 +72,7 @@ private:
     void obey(const Order& order) override { status_ = slots_.obey(order).front(); }
     /// Sends an Order for one slot to the group, obeys it, and returns the status.
     Status command_one(const Order& order);
-    [[nodiscard]] std::optional<store::ModelFile> saved_training(const search::Individual& individual) const;
+    [[nodiscard]] std::optional<store::ModelFile> saved_training(const search::Individual& individual);
     void set_pruner(std::uint32_t slot);
     [[nodiscard]] search::Individual ended(std::uint32_t slot, Status status);
     void describe(search::Individual& individual, train::Training& training, search::Outcome outcome) const;
@@ -94,6 +96,7 @@ private:
     std::optional<search::Standing> kept_;  ///< best individual with weights kept in this start; maybe not recorded yet
     nn::SampleShape sample_;
     std::int64_t classes_ = 0;
+    std::map<search::Id, store::Snapshot> snapshots_;  ///< of the individuals that started and are not recorded yet
     std::vector<Running> running_;
     std::vector<search::Individual> failed_;  ///< individuals that could not start; advance() returns them
     /// An individual that ran out of memory while others trained. The individual starts once another training has

@@ -4,6 +4,7 @@
 #include "finch/base/named_array.hpp"
 #include "finch/base/replace.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <hdf5.h>
@@ -32,17 +33,17 @@ hid_t check(hid_t result, const std::string& what);
 hid_t check_reading(hid_t result, const std::string& what);
 
 /// Writes an HDF5 file in one atomic step. `fill` fills the open file in memory. The file begins with a user block of
-/// 512 bytes, which contains a CRC-32C of the whole file. replace_file() with Predecessor::keep then writes the file to
-/// disk. At any moment `path` is the old or the new file. Throws StorageError if the file system fails, for example if
-/// the disk is full, and ApiError if HDF5 refuses a call. The file at `path` stays intact in both cases.
-void write_file(const std::filesystem::path& path, const std::function<void(hid_t file)>& fill);
+/// 512 bytes, which contains a CRC-32C of the whole file. replace_file() then writes the file to disk. At any moment
+/// `path` is the old or the new file. Throws StorageError if the file system fails, for example if the disk is full,
+/// and ApiError if HDF5 refuses a call. The file at `path` stays intact in both cases.
+void write_file(const std::filesystem::path& path, const std::function<void(hid_t file)>& fill,
+                const Replacing& replacing = {});
 
 /// Writes an HDF5 file like write_file(), but builds it on disk, because it may be too large for memory. The file has
 /// the name of an unfinished file until it is complete. The complete file is read once more to compute its checksum. If
-/// the disk is full, HDF5 keeps the unfinished file, a descriptor and its caches open until the process ends. Calls
-/// `before_replacing` when the new file is complete; if this call throws, the old file stays.
+/// the disk is full, HDF5 keeps the unfinished file, a descriptor and its caches open until the process ends.
 void write_large_file(const std::filesystem::path& path, const std::function<void(hid_t file)>& fill,
-                      const std::function<void()>& before_replacing = {});
+                      const Replacing& replacing = {});
 
 /// Opens a file read-only after checking the CRC in its user block. Throws FileError with the reason: missing,
 /// truncated, not HDF5, or a wrong checksum.
@@ -56,6 +57,9 @@ void write_large_file(const std::filesystem::path& path, const std::function<voi
 /// (permission, a newer layout), and leaves this file as it is. Throws StorageError if the file system fails.
 [[nodiscard]] std::optional<Hid> open_file_or_previous(const std::filesystem::path& path,
                                                        std::vector<std::string>& problems, OnDamage on_damage);
+
+/// Returns the size of the file that holds `object`, in bytes.
+[[nodiscard]] std::uint64_t file_bytes(hid_t object);
 
 /// These functions write and read attributes (at most 64 KiB) and datasets of the object `at`. A '/' in a dataset's
 /// name makes groups. Read functions do not trust the file: they check an object before they allocate memory. Read

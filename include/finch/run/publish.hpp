@@ -12,6 +12,10 @@
 
 namespace finch::run {
 
+/// World rank 0 only. True if models/best.h5 holds the weights of `best`, an individual of the run `run`.
+[[nodiscard]] bool is_published(const store::RunDirectory& directory, std::uint64_t run,
+                                const search::Individual& best);
+
 /// World rank 0 only. Writes the weights of `best`, an individual of the run `run` or null, to models/best.h5, without
 /// results. Reads the weights from the file of the worker that trained `best`. This takes some milliseconds, so it is
 /// possible after every write of the archive. Returns false and leaves models/best.h5 unchanged if the weights are not

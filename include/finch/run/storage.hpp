@@ -17,7 +17,8 @@ namespace finch::run {
 /// A leader's journal on disk. The file is opened at the first write, so open errors are handled like write errors.
 class FileJournal : public island::Journal {
 public:
-    FileJournal(std::filesystem::path path, std::uint64_t run) : path_(std::move(path)), run_(run) {}
+    FileJournal(std::filesystem::path path, std::uint64_t run, double sync_seconds)
+        : path_(std::move(path)), run_(run), sync_seconds_(sync_seconds) {}
     void write(const Bytes& record) override;
     void sync(bool now) override;
     void forget(std::uint64_t records) override;
@@ -27,6 +28,7 @@ public:
 private:
     std::filesystem::path path_;
     std::uint64_t run_;
+    double sync_seconds_;
     std::optional<store::Journal> journal_;
 };
 
@@ -43,9 +45,11 @@ public:
     /// Throws LockLost, like report().
     bool write(const search::Population& population) override;
     [[nodiscard]] std::vector<search::Id> curves_kept() const override { return curves_kept_; }
+    /// Copies the archive to its predecessor. After a failure, is_current() is false.
+    void complete_previous();
     /// Sets the run's state for the next write.
     void set_state(RunState state) { facts_.state = state; }
-    /// True if the last write() succeeded.
+    /// True if the last write(), and complete_previous() after it, succeeded.
     [[nodiscard]] bool is_current() const noexcept { return is_current_; }
     [[nodiscard]] const store::ArchiveFacts& facts() const noexcept { return facts_; }
 

@@ -21,7 +21,7 @@ struct ModelFile {
     std::vector<std::string> classes{};  ///< class names; empty: the data have none
 };
 
-void write_model(const std::filesystem::path& path, const ModelFile& model);
+void write_model(const std::filesystem::path& path, const ModelFile& model, const Replacing& replacing = {});
 
 /// Reads a model, or its predecessor if the file is damaged. Returns nothing if neither can be read, with the reasons
 /// in `problems`.

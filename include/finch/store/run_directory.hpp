@@ -24,8 +24,8 @@ public:
     /// Returns the folder of a worker's files. The first 256 workers use state, the next 256 use state/001, then
     /// state/002 …
     [[nodiscard]] std::filesystem::path state_of(int worker) const;
-    /// Returns state and its existing subfolders for workers: state/001 and so on.
-    [[nodiscard]] std::vector<std::filesystem::path> state_folders() const;
+    /// Returns the paths in state and in its subfolders for workers (state/001 and so on), sorted within each folder.
+    [[nodiscard]] std::vector<std::filesystem::path> state_files() const;
     [[nodiscard]] std::filesystem::path journal(int worker) const;      ///< state/worker-00000.journal
     [[nodiscard]] std::filesystem::path worker_best(int worker) const;  ///< state/worker-00000-best.h5
     [[nodiscard]] std::filesystem::path training(search::Id id) const;  ///< state/training-ID.h5

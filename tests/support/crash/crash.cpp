@@ -6,7 +6,8 @@
 //   CRASH_MODE    before, half, after: SIGKILL before the call, after half of a write, after the call;
 //                 ENOSPC, EDQUOT, EIO, ESTALE, EROFS, EFBIG: the call fails with this error
 //   CRASH_SPAN    number of calls that fail, from the n-th on; 0: all
-//   CRASH_COUNT   a file to which a normal process exit writes the number of calls and their names
+//   CRASH_COUNT   a file to which a normal process exit writes the number of calls and their names; "unlink!" is a call
+//                 that failed because the file does not exist
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -108,11 +109,11 @@ int error_of(const std::string& mode) {
 }
 
 /// The action for an intercepted call.
-enum class Fate { passes, fails, ends_before, ends_half, ends_after };
+enum class Fate { is_ignored, passes, fails, ends_before, ends_half, ends_after };
 
 Fate fate(bool is_counted, const char* name) {
     if (!is_counted) {
-        return Fate::passes;
+        return Fate::is_ignored;
     }
     const long number = ++calls.count;
     calls.names += name;
@@ -137,8 +138,11 @@ auto pass(Fate fate, Call call) -> decltype(call()) {
         end();
     }
     const auto result = call();
-    if (fate != Fate::passes) {
+    if (fate == Fate::ends_half || fate == Fate::ends_after) {
         end();
+    }
+    if (fate == Fate::passes && result < 0 && errno == ENOENT) {
+        calls.names.insert(calls.names.size() - 1, "!");  // before the end of the line
     }
     return result;
 }
