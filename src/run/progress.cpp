@@ -14,7 +14,7 @@ namespace {
 constexpr double live_seconds = 0.2;  ///< between two updates of the live line
 constexpr double line_seconds = 0.1;  ///< minimum time between two lines; other individuals are only counted
 
-constexpr double prediction_seconds = 2;   ///< minimum time between two predictions of the time left
+constexpr double prediction_seconds = 2;    ///< minimum time between two predictions of the time left
 constexpr double prediction_share = 0.005;  ///< of the time that predictions may take
 
 /// True if the log lines appear on a terminal, above the live line.
@@ -115,8 +115,7 @@ void Progress::finished(const search::Individual& individual, const search::Popu
                                           .more = std::exchange(unsaid_, 0),
                                           .prefix = log_prefix(config_.log)},
                                          output);
-    spdlog::log(is_failure ? spdlog::level::warn : spdlog::level::info, "{}",
-                is_new_best_ ? bold(text, output) : text);
+    spdlog::log(is_failure ? spdlog::level::warn : spdlog::level::info, "{}", is_new_best_ ? bold(text, output) : text);
 }
 
 void Progress::tick(const search::Population& population) {
