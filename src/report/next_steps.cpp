@@ -15,7 +15,9 @@ namespace {
 constexpr std::int64_t fewest_proposed = 50;  ///< evaluations
 
 /// How this run was started, for another start: in a job, with mpirun, or alone.
-std::string launcher(const store::ArchiveFacts& facts) {
+std::string launcher(const SummaryInput& input) {
+    const store::ArchiveFacts& facts = input.facts;
+    const std::string evolve = shell_argument(input.commands.finch) + " evolve";
     if (!facts.starts.empty() && !facts.starts.back().job.empty()) {
         return "sbatch jobs/evolve.sbatch";
     }
@@ -23,7 +25,8 @@ std::string launcher(const store::ArchiveFacts& facts) {
     for (const auto& [key, report] : facts.reports) {
         ranks += key.first == facts.restarts ? report.ranks : 0;
     }
-    return ranks > 1 ? fmt::format("mpirun -n {} finch evolve", ranks) : "finch evolve";
+    const bool has_too_many = input.commands.most_ranks > 0 && ranks > input.commands.most_ranks;
+    return ranks > 1 ? fmt::format("mpirun -n {}{} {}", ranks, has_too_many ? " --oversubscribe" : "", evolve) : evolve;
 }
 
 /// "runs/mnist-2" after "runs/mnist", "runs/mnist-3" after that.
@@ -41,7 +44,7 @@ std::string following_name(const std::string& run) {
 }
 
 std::string command(const SummaryInput& input, const std::string& run, const std::vector<std::string>& settings) {
-    std::string text = fmt::format("{} {} --run {}", launcher(input.facts), shell_argument(input.run + "/config.yaml"),
+    std::string text = fmt::format("{} {} --run {}", launcher(input), shell_argument(input.run + "/config.yaml"),
                                    shell_argument(run));
     for (const std::string& setting : settings) {
         text += " --set " + shell_argument(setting);
@@ -87,7 +90,8 @@ std::string wider_range(const search::Gene& gene, GeneEffect::Bound bound) {
 std::string look_at_failure(const SummaryInput& input) {
     for (const auto& [id, individual] : input.population.individuals()) {
         if (search::has_failed(individual) && !individual.problem.empty()) {
-            return fmt::format("see why it failed: finch show {} {}", shell_argument(input.run), to_text(id));
+            return fmt::format("see why it failed: {} show {} {}", shell_argument(input.commands.finch),
+                               shell_argument(input.run), to_text(id));
         }
     }
     return "";
@@ -130,7 +134,7 @@ std::vector<std::string> next_steps(const SummaryInput& input, const Advice& adv
         }
     };
     if (input.facts.state == RunState::running) {
-        return {fmt::format("watch it: finch show {} --follow", shell_argument(input.run))};
+        return {fmt::format("watch it: {} show {} --follow", shell_argument(input.commands.finch), shell_argument(input.run))};
     }
     add(advice.has_result ? "" : look_at_failure(input));
     if (input.facts.state != RunState::complete) {
@@ -142,7 +146,7 @@ std::vector<std::string> next_steps(const SummaryInput& input, const Advice& adv
     }
     if (advice.has_result) {
         add(further_search(input, advice));
-        add("look at it: tools/report.py " + shell_argument(input.run));
+        add(fmt::format("look at it: {} {}", shell_argument(input.commands.report), shell_argument(input.run)));
     }
     return steps;
 }

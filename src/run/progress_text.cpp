@@ -98,6 +98,9 @@ std::string outcome_text(const search::Individual& individual, const ResultLine&
     if (individual.outcome != search::Outcome::evaluated) {
         parts.emplace_back(word(individual.outcome));
     }
+    if (search::has_failed(individual)) {
+        return join(parts);
+    }
     if (std::isfinite(individual.loss)) {
         parts.push_back(fmt::format("{}{} {:.5g}{}", line.is_new_best && !has_star ? "new best " : "", line.measure,
                                     individual.loss, has_star ? " ★" : ""));
@@ -170,6 +173,13 @@ std::string result_text(const search::Individual& individual, const ResultLine& 
     }
     text += more;
     return terminal.can_rewrite ? cut(text, most, ellipsis) : text;
+}
+
+std::string on_one_row(const std::string& text, std::size_t prefix, const Terminal& terminal) {
+    const auto columns = static_cast<std::size_t>(terminal.columns);
+    return terminal.can_rewrite ? cut(text, columns - std::min(columns, prefix),
+                                      terminal.has_unicode ? Ellipsis::unicode : Ellipsis::ascii)
+                                : text;
 }
 
 }  // namespace finch::run

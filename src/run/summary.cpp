@@ -2,13 +2,19 @@
 
 #include "finch/base/log.hpp"
 #include "finch/base/replace.hpp"
-#include "finch/report/summary.hpp"
+#include "finch/process/program_file.hpp"
 #include "finch/store/model_file.hpp"
 
+#include <cstdlib>
 #include <exception>
 #include <span>
+#include <thread>
+#include <utility>
 
 namespace finch::run {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 /// training.epochs of the best individual; nothing without one.
@@ -19,7 +25,43 @@ std::optional<std::int64_t> epochs_of(const config::Config& config, const search
                : std::nullopt;
 }
 
+/// Returns how a user in `folder` can type `file`: its name if the shell finds it in `search_path`, else a path.
+std::string typed(const fs::path& file, const fs::path& folder, const std::string& search_path) {
+    std::error_code none;
+    const fs::path found = process::program_file(file.filename().string(), search_path);
+    if (!found.empty() && fs::equivalent(found, file, none)) {
+        return file.filename().string();
+    }
+    const fs::path relative = file.lexically_relative(folder);
+    return relative.empty() || *relative.begin() == ".." ? file.string() : relative.string();
+}
+
+report::Commands commands() {
+    std::error_code none;
+    const fs::path program = fs::read_symlink("/proc/self/exe", none);
+    const char* const search_path = std::getenv("PATH");
+    report::Commands found =
+        program.empty() ? report::Commands{}
+                        : commands_of(program, fs::current_path(none), search_path == nullptr ? "" : search_path);
+    found.most_ranks = std::thread::hardware_concurrency();
+    return found;
+}
+
 }  // namespace
+
+report::Commands commands_of(const fs::path& program, const fs::path& folder, const std::string& search_path) {
+    std::error_code none;
+    const fs::path above = program.parent_path().parent_path();
+    report::Commands commands{.finch = typed(program, folder, search_path)};
+    for (const auto& [script, needed] : {std::pair(program.parent_path() / "finch-report", above / "share/finch/tools/report.py"),
+                                         std::pair(above / "tools/report.py", above / "tools/report.py")}) {
+        if (fs::exists(script, none) && fs::exists(needed, none)) {
+            commands.report = typed(script, folder, search_path);
+            break;
+        }
+    }
+    return commands;
+}
 
 std::string summary_of(const store::RunDirectory& directory, const config::Config& config,
                        const search::Population& population, const store::ArchiveFacts& facts) {
@@ -31,6 +73,7 @@ std::string summary_of(const store::RunDirectory& directory, const config::Confi
         .facts = facts,
         .competition = competition,
         .run = run,
+        .commands = commands(),
         .results = config.trains() ? store::read_results(directory.best_model(), facts.run) : NamedArrays(),
         .trains = config.trains(),
         .epochs = epochs_of(config, population),

@@ -50,6 +50,7 @@ public:
                                 .facts = facts,
                                 .competition = competition,
                                 .run = "runs/a",
+                                .commands = commands,
                                 .results = results,
                                 .trains = true,
                                 .epochs = 6,
@@ -72,6 +73,7 @@ public:
     store::ArchiveFacts facts;
     NamedArrays results;
     std::uint32_t random = 10;  ///< so many of the first individuals are random
+    report::Commands commands;
     std::function<bool(const std::vector<std::string>&)> accepts = [](const auto&) { return true; };
 
 private:
@@ -374,6 +376,20 @@ TEST_CASE("next: a stopped run is resumed as it was started, in a job or with it
 
     run.facts.state = RunState::running;
     CHECK(run.about(Topic::next) == "watch it: finch show runs/a --follow\n");
+}
+
+TEST_CASE("next: commands name programs as the user can type them, and oversubscribe a small machine") {
+    SmallRun run = converged_run();
+    run.commands = {.finch = "build/finch", .report = "my tools/report.py", .most_ranks = 2};
+    run.facts.state = RunState::stopped;
+    run.facts.reports[{0, 0}].ranks = 4;
+    CHECK(mentions(run.about(Topic::next), "resume it: mpirun -n 4 --oversubscribe build/finch evolve "));
+    CHECK(mentions(run.about(Topic::next), "look at it: 'my tools/report.py' runs/a\n"));
+
+    run.commands.most_ranks = 4;
+    CHECK(mentions(run.about(Topic::next), "resume it: mpirun -n 4 build/finch evolve "));
+    run.facts.state = RunState::running;
+    CHECK(run.about(Topic::next) == "watch it: build/finch show runs/a --follow\n");
 }
 
 TEST_CASE("the text has lines of at most 100 columns, except commands") {

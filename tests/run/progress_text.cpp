@@ -170,6 +170,15 @@ TEST_CASE("result_text: marks a new best with a star on a terminal with Unicode,
     CHECK(result_text(one, line, batch_log) == result_text(one, line, ascii));
 }
 
+TEST_CASE("on_one_row: cuts a line on a terminal only") {
+    CHECK(on_one_row("0123456789", 4, of_width(10)) == "01234…");
+    CHECK(on_one_row("0123456789", 4, of_width(3)).empty());
+    CHECK(on_one_row("0123456789", 4, of_width(14)) == "0123456789");
+    Terminal narrow_log;
+    narrow_log.columns = 10;
+    CHECK(on_one_row("0123456789", 4, narrow_log) == "0123456789");
+}
+
 TEST_CASE("result_text: an error rate is not repeated as an accuracy; outcomes, repeats and reused results are named") {
     const search::Space space;
     search::Individual one = trained();
@@ -206,6 +215,8 @@ TEST_CASE("result_text: a log keeps the reason of a failure; a terminal shows it
           "or directory: 'a/rather/long/path/of/a/file/that/is/not/there.h5'");
     CHECK(result_text(one, line, wide) ==
           "0.0.17: failed: FileNotFoundError: [Errno 2] No such file or directory: 'a/rather/long/path/of/a/f…");
+    one.epochs = 2;
+    one.loss = 1.4;  // the loss of a failure is not a result
     one.problem = "no memory";
     CHECK(result_text(one, line, wide) ==
           "0.0.17: failed: no memory [channels = 9, learning_rate = 0.009283, momentum_of_the_optimizer = 0.…]");

@@ -34,6 +34,13 @@ struct Sentence {
     std::string text;
 };
 
+/// How the user can type the programs that the summary proposes.
+struct Commands {
+    std::string finch = "finch";
+    std::string report = "tools/report.py";
+    std::int64_t most_ranks = 0;  ///< more need mpirun's --oversubscribe; 0: unknown
+};
+
 /// Everything that the summary of a run is derived from.
 struct SummaryInput {
     const search::Space& space;
@@ -41,6 +48,7 @@ struct SummaryInput {
     const store::ArchiveFacts& facts;
     const Competition& competition;
     std::string run;                       ///< its directory, as commands name it
+    Commands commands{};
     NamedArrays results{};                 ///< arrays of models/best.h5 below "test/" and "validation/"
     bool trains = false;                   ///< individuals are networks
     std::optional<std::int64_t> epochs{};  ///< training.epochs; nothing if a gene decides it, or nothing is trained

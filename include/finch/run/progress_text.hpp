@@ -57,4 +57,7 @@ struct ResultLine {
 [[nodiscard]] std::string result_text(const search::Individual& individual, const ResultLine& line,
                                       const Terminal& terminal);
 
+/// Returns `text`, which follows `prefix` characters, cut to the width of a terminal; whole for a log.
+[[nodiscard]] std::string on_one_row(const std::string& text, std::size_t prefix, const Terminal& terminal);
+
 }  // namespace finch::run
