@@ -44,8 +44,8 @@ std::string following_name(const std::string& run) {
 }
 
 std::string command(const SummaryInput& input, const std::string& run, const std::vector<std::string>& settings) {
-    std::string text = fmt::format("{} {} --run {}", launcher(input), shell_argument(input.run + "/config.yaml"),
-                                   shell_argument(run));
+    std::string text =
+        fmt::format("{} {} --run {}", launcher(input), shell_argument(input.run + "/config.yaml"), shell_argument(run));
     for (const std::string& setting : settings) {
         text += " --set " + shell_argument(setting);
     }
@@ -134,7 +134,8 @@ std::vector<std::string> next_steps(const SummaryInput& input, const Advice& adv
         }
     };
     if (input.facts.state == RunState::running) {
-        return {fmt::format("watch it: {} show {} --follow", shell_argument(input.commands.finch), shell_argument(input.run))};
+        return {fmt::format("watch it: {} show {} --follow", shell_argument(input.commands.finch),
+                            shell_argument(input.run))};
     }
     add(advice.has_result ? "" : look_at_failure(input));
     if (input.facts.state != RunState::complete) {

@@ -139,8 +139,9 @@ void Progress::tick(const search::Population& population) {
 void Progress::report_failures() {
     if (unsaid_failures_ > 0) {
         last_line_ = steady_seconds();
-        const std::string text = fmt::format("{} failed since the last line; in total {}",
-                                             counted(std::exchange(unsaid_failures_, 0), "evaluation"), outcomes_.text());
+        const std::string text =
+            fmt::format("{} failed since the last line; in total {}",
+                        counted(std::exchange(unsaid_failures_, 0), "evaluation"), outcomes_.text());
         spdlog::warn("{}", on_one_row(text, log_prefix(config_.log), log_output(config_)));
     }
 }

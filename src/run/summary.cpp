@@ -53,8 +53,9 @@ report::Commands commands_of(const fs::path& program, const fs::path& folder, co
     std::error_code none;
     const fs::path above = program.parent_path().parent_path();
     report::Commands commands{.finch = typed(program, folder, search_path)};
-    for (const auto& [script, needed] : {std::pair(program.parent_path() / "finch-report", above / "share/finch/tools/report.py"),
-                                         std::pair(above / "tools/report.py", above / "tools/report.py")}) {
+    for (const auto& [script, needed] :
+         {std::pair(program.parent_path() / "finch-report", above / "share/finch/tools/report.py"),
+          std::pair(above / "tools/report.py", above / "tools/report.py")}) {
         if (fs::exists(script, none) && fs::exists(needed, none)) {
             commands.report = typed(script, folder, search_path);
             break;

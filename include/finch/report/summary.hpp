@@ -47,7 +47,7 @@ struct SummaryInput {
     const search::Population& population;
     const store::ArchiveFacts& facts;
     const Competition& competition;
-    std::string run;                       ///< its directory, as commands name it
+    std::string run;  ///< its directory, as commands name it
     Commands commands{};
     NamedArrays results{};                 ///< arrays of models/best.h5 below "test/" and "validation/"
     bool trains = false;                   ///< individuals are networks
