@@ -64,7 +64,7 @@ std::optional<Interval> Progress::time_left(const search::Population& population
 
 std::vector<Training> Progress::trainings() const {
     std::vector<Training> all;
-    for (const search::Individual* one : evaluator_.running()) {
+    for (const search::Individual* one : evaluator_.in_progress()) {
         all.push_back({one->epochs, whole_epochs(config_, *one)});
     }
     return all;

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <exception>
 #include <span>
-#include <thread>
+#include <unistd.h>
 #include <utility>
 
 namespace finch::run {
@@ -43,7 +43,7 @@ report::Commands commands() {
     report::Commands found =
         program.empty() ? report::Commands{}
                         : commands_of(program, fs::current_path(none), search_path == nullptr ? "" : search_path);
-    found.most_ranks = std::thread::hardware_concurrency();
+    found.most_ranks = ::sysconf(_SC_NPROCESSORS_ONLN);
     return found;
 }
 
