@@ -28,22 +28,8 @@ export OMPI_MCA_btl_vader_single_copy_mechanism=none PMIX_MCA_gds=hash OMPI_MCA_
 step "the search: 4 ranks = 2 islands of 1 worker of 2 ranks"
 try "${launcher[@]}" build/finch evolve configs/quickstart.yaml --fresh
 
-step "what it found"
-try build/finch show runs/quickstart
-
 step "the files: plain HDF5, readable at any moment"
 try ls -R runs/quickstart
-printf '\n$ h5dump -d /individuals -s 0 -c 1 runs/quickstart/population.h5\n'
-h5dump -d /individuals -s 0 -c 1 runs/quickstart/population.h5
 
-cat <<'END'
-
-Next, the report, one file that any browser opens:
-  tools/report.py runs/quickstart -o report.html
-
-More evaluations go on where this run stopped, and any individual can be trained again to the same bits:
-  mpirun -n 4 --oversubscribe build/finch evolve configs/quickstart.yaml --set search.budget.evaluations=80
-  sbatch jobs/evolve.sbatch configs/quickstart.yaml
-  build/finch config                                   every key of a configuration
-docs/tutorial.md goes on from here.
-END
+step "what it found, and what to do next (docs/tutorial.md explains it)"
+try build/finch show runs/quickstart

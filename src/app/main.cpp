@@ -367,7 +367,9 @@ int main(int argc, char** argv) {
     finch::app::add_completion_table(app);
     app.footer(
         "Exit codes: 0 done; 1 a search without a result, or an error; 2 wrong input; 75 stopped early, start it again "
-        "to resume; others: an error.");
+        "to resume; others: an error.\n"
+        "Environment: NO_COLOR switches colours off, FORCE_COLOR switches them on without a terminal; LC_ALL, LC_CTYPE "
+        "and LANG decide between Unicode and ASCII; FINCH_DEADLINE is the end of the time to use, in Unix seconds.");
     if (const std::string problem = finch::app::verb_problem(app, argc > 1 ? argv[1] : "-"); !problem.empty()) {
         return finch::app::refuse(problem);
     }

@@ -154,8 +154,8 @@ std::vector<Layout> layouts_of(const config::Config& config, const Question& que
                 config::parse(config.text(), "the plan", {fmt::format("workers.ranks={}", workers.ranks)});
             cluster::Layout places = cluster::make_layout(question.node_of_rank, run::layout_options(own));
             const run::Workforce workforce{.workers = static_cast<int>(places.leaders.size()),
-                                      .slots = own.workers.slots,
-                                      .nodes = nodes_of(question)};
+                                           .slots = own.workers.slots,
+                                           .nodes = nodes_of(question)};
             Forecast expected = run::forecast(own.budget, workforce, individuals, own.seed);
             layouts.push_back({&workers, std::move(own), std::move(places), expected});
         } catch (const ConfigError& error) {

@@ -62,8 +62,7 @@ void set_up_log(const LogOptions& options, int world_rank, bool is_leader) {
     const bool speaks =
         options.ranks == LogRanks::all || world_rank == 0 || (options.ranks == LogRanks::workers && is_leader);
     logger->set_level(speaks ? spdlog_level(options.level) : spdlog::level::warn);
-    const std::string from =
-        options.ranks == LogRanks::leader && speaks ? "" : "[" + std::to_string(world_rank) + "] ";
+    const std::string from = options.ranks == LogRanks::leader && speaks ? "" : "[" + std::to_string(world_rank) + "] ";
     logger->set_pattern(std::string(is_on_terminal(options) ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S") + " %^%L%$ " + from +
                         "%v");
     logger->flush_on(spdlog::level::debug);

@@ -10,32 +10,36 @@
 namespace finch {
 namespace {
 
-constexpr int usual_columns = 80;
-
 std::string environment_variable(const char* name) {
     const char* const value = std::getenv(name);
     return value == nullptr ? "" : value;
 }
 
-/// Returns the width of an open terminal, or 0 if `file` is not a terminal.
-int columns_of(int file) {
+/// A number of columns, 0 for no terminal, and of rows.
+struct Size {
+    int columns = 0;
+    int rows = 0;
+};
+
+Size size_of(int file) {
     if (::isatty(file) != 1) {
-        return 0;
+        return {};
     }
     winsize size{};
-    return ::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : usual_columns;
+    const bool is_known = ::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0;
+    return is_known ? Size{size.ws_col, size.ws_row} : Size{Terminal{}.columns, Terminal{}.rows};
 }
 
-/// Returns the width of the terminal that shows the output of mpirun, or 0 if there is none.
-int columns_of_launcher() {
+/// Returns the size of the terminal that shows the output of mpirun.
+Size size_of_launcher_terminal() {
     const std::string path = "/proc/" + std::to_string(::getppid()) + "/fd/1";
     const int file = ::open(path.c_str(), O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
     if (file < 0) {
-        return 0;
+        return {};
     }
-    const int columns = columns_of(file);
+    const Size size = size_of(file);
     ::close(file);
-    return columns;
+    return size;
 }
 
 /// True if the locale of the environment is UTF-8, whether or not it is installed.
@@ -60,15 +64,17 @@ Terminal terminal_of(int columns, const std::function<std::string(const char*)>&
     return {.can_rewrite = is_capable,
             .has_colours = variable("NO_COLOR").empty() && (is_capable || (!forced.empty() && forced != "0")),
             .has_unicode = is_utf8(variable),
-            .columns = columns > 0 ? columns : usual_columns};
+            .columns = columns > 0 ? columns : Terminal{}.columns};
 }
 
 Terminal terminal() {
-    int columns = columns_of(STDOUT_FILENO);
-    if (columns > 0 && std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) {
-        columns = columns_of_launcher();
+    Size size = size_of(STDOUT_FILENO);
+    if (size.columns > 0 && std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) {
+        size = size_of_launcher_terminal();
     }
-    return terminal_of(columns, environment_variable);
+    Terminal found = terminal_of(size.columns, environment_variable);
+    found.rows = size.rows > 0 ? size.rows : found.rows;
+    return found;
 }
 
 std::string bold(const std::string& text, const Terminal& terminal) {

@@ -39,7 +39,7 @@ std::vector<search::Individual> GroupEvaluator::take_progress() {
     return told;
 }
 
-std::vector<const search::Individual*> GroupEvaluator::running() const {
+std::vector<const search::Individual*> GroupEvaluator::in_progress() const {
     std::vector<const search::Individual*> all;
     for (std::uint32_t slot = 0; slot < slots(); ++slot) {
         if (evaluation(slot).used) {

@@ -23,7 +23,10 @@ std::string launcher(const store::ArchiveFacts& facts, const Commands& commands)
     for (const auto& [key, report] : facts.reports) {
         ranks += key.first == facts.restarts ? report.ranks : 0;
     }
-    return fmt::format("{}{} evolve", ranks > 1 ? fmt::format("mpirun -n {} ", ranks) : "", commands.program);
+    const bool has_too_many = commands.most_ranks > 0 && ranks > commands.most_ranks;
+    return fmt::format("{}{} evolve",
+                       ranks > 1 ? fmt::format("mpirun -n {}{} ", ranks, has_too_many ? " --oversubscribe" : "") : "",
+                       commands.program);
 }
 
 /// "runs/mnist-2" after "runs/mnist", "runs/mnist-3" after that.

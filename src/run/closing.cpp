@@ -147,9 +147,11 @@ void print_summary(const Run& run, const island::Worker& worker, const FileArchi
     }
     const config::Config& config = run.config;
     const std::string& fitness = config.measure.name;
-    fmt::print("\n{}{}{}", report::best_table(config.space, population, archive.facts(), {}, fitness),
-               report::front_table(config.space, population, config.costs, fitness),
-               report::final_table(config.space, population, config.final_choice, fitness));
+    if (search::has_result(population)) {
+        fmt::print("\n{}{}{}", report::best_table(config.space, population, archive.facts(), {}, fitness),
+                   report::front_table(config.space, population, config.costs, fitness),
+                   report::final_table(config.space, population, config.final_choice, fitness));
+    }
     fmt::print("\n{}", summary_of(run.directory, config, population, archive.facts()));
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <system_error>
+#include <unistd.h>
 
 namespace finch::run {
 
@@ -47,7 +48,10 @@ report::Commands commands_of(const fs::path& file, const fs::path& folder, const
 report::Commands commands() {
     std::error_code none;
     const char* const path = std::getenv("PATH");  // NOLINT: one thread
-    return commands_of(fs::read_symlink("/proc/self/exe", none), fs::current_path(none), path == nullptr ? "" : path);
+    report::Commands found =
+        commands_of(fs::read_symlink("/proc/self/exe", none), fs::current_path(none), path == nullptr ? "" : path);
+    found.most_ranks = ::sysconf(_SC_NPROCESSORS_ONLN);
+    return found;
 }
 
 }  // namespace finch::run

@@ -47,7 +47,8 @@ struct Begun {
 };
 
 /// Extrapolates the rest of the search from its evaluation rate so far, with `slots` busy slots.
-SimulatedSearch extrapolated(const island::Budget& budget, const Begun& begun, std::int64_t most, double limit, int slots) {
+SimulatedSearch extrapolated(const island::Budget& budget, const Begun& begun, std::int64_t most, double limit,
+                             int slots) {
     const double rate = static_cast<double>(slots * begun.started) / begun.seconds_of_slots;  // per second
     const double rate_of_epochs = rate * static_cast<double>(begun.epochs) / static_cast<double>(begun.started);
     double left = std::min(static_cast<double>(most - begun.started) / rate, limit - begun.end);
@@ -60,8 +61,8 @@ SimulatedSearch extrapolated(const island::Budget& budget, const Begun& begun, s
 /// Simulates one search in virtual time: each slot starts the next individual as soon as it is free. After `many`
 /// starts, the rest is extrapolated.
 SimulatedSearch search_once(const island::Budget& budget, const Workforce& workforce,
-                            std::span<const SampledIndividual> individuals, const Remaining& running,
-                            std::int64_t many, RandomStream& random) {
+                            std::span<const SampledIndividual> individuals, const Remaining& running, std::int64_t many,
+                            RandomStream& random) {
     const double limit = time_limit(budget, workforce);
     const std::int64_t most = most_evaluations(budget, workforce);
     const int slots = std::max(workforce.workers * workforce.slots, static_cast<int>(running.size()));
@@ -126,7 +127,7 @@ public:
         for (const SampledIndividual& one : sorted_) {
             mean += log_of(one) / static_cast<double>(sorted_.size());
         }
-        constexpr double of_one = 0.3;     // as if one more evaluation were this far from the mean
+        constexpr double of_one = 0.3;       // as if one more evaluation were this far from the mean
         constexpr double most_spread = 0.9;  // the mean of the longer ones is finite below 1
         double squares = of_one * of_one;
         for (const SampledIndividual& one : sorted_) {
@@ -160,8 +161,7 @@ private:
     [[nodiscard]] static SampledIndividual prolonged(const SampledIndividual& one, double excess,
                                                      RandomStream& random) {
         const double factor = std::pow(1 - random.uniform(), -excess);
-        return {.seconds = factor * one.seconds,
-                .epochs = std::llround(factor * static_cast<double>(one.epochs))};
+        return {.seconds = factor * one.seconds, .epochs = std::llround(factor * static_cast<double>(one.epochs))};
     }
 
     std::vector<SampledIndividual> sorted_;

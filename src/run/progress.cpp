@@ -14,7 +14,7 @@ namespace {
 constexpr double live_seconds = 0.2;  ///< between two updates of the live line
 constexpr double line_seconds = 0.1;  ///< minimum time between two lines; other individuals are only counted
 
-constexpr double prediction_seconds = 2;   ///< minimum time between two predictions of the time left
+constexpr double prediction_seconds = 2;    ///< minimum time between two predictions of the time left
 constexpr double prediction_share = 0.005;  ///< of the time that predictions may take
 
 /// True if the log lines appear on a terminal, above the live line.
@@ -64,7 +64,7 @@ std::optional<Interval> Progress::time_left(const search::Population& population
 
 std::vector<Training> Progress::trainings() const {
     std::vector<Training> all;
-    for (const search::Individual* one : evaluator_.running()) {
+    for (const search::Individual* one : evaluator_.in_progress()) {
         all.push_back({one->epochs, whole_epochs(config_, *one)});
     }
     return all;
@@ -115,8 +115,7 @@ void Progress::finished(const search::Individual& individual, const search::Popu
                                           .more = std::exchange(unsaid_, 0),
                                           .prefix = log_prefix(config_.log)},
                                          output);
-    spdlog::log(is_failure ? spdlog::level::warn : spdlog::level::info, "{}",
-                is_new_best_ ? bold(text, output) : text);
+    spdlog::log(is_failure ? spdlog::level::warn : spdlog::level::info, "{}", is_new_best_ ? bold(text, output) : text);
 }
 
 void Progress::tick(const search::Population& population) {
@@ -140,8 +139,10 @@ void Progress::tick(const search::Population& population) {
 void Progress::report_failures() {
     if (unsaid_failures_ > 0) {
         last_line_ = steady_seconds();
-        spdlog::warn("{} failed since the last line; in total {}",
-                     counted(std::exchange(unsaid_failures_, 0), "evaluation"), outcomes_.text());
+        const std::string text =
+            fmt::format("{} failed since the last line; in total {}",
+                        counted(std::exchange(unsaid_failures_, 0), "evaluation"), outcomes_.text());
+        spdlog::warn("{}", on_one_row(text, log_prefix(config_.log), log_output(config_)));
     }
 }
 

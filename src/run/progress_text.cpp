@@ -76,15 +76,15 @@ std::string line_of(const ProgressFacts& facts, const Terminal& terminal, std::s
            join(parts, terminal.has_unicode ? " · " : ", ");
 }
 
-/// A unit of time, and the number of seconds up to which it is used.
+/// A unit of time, and the number of seconds below which it is used.
 struct TimeUnit {
     const char* name;
     double seconds;
-    double up_to;
+    double below;
     bool has_decimals;
 };
 constexpr TimeUnit time_units[] = {
-    {"s", 1, 100, false}, {"min", 60, 100 * 60, false}, {"h", 3600, 48 * 3600, true}, {"d", 86400, 1e300, true}};
+    {"s", 1, 120, false}, {"min", 60, 120 * 60, false}, {"h", 3600, 48 * 3600, true}, {"d", 86400, 1e300, true}};
 
 /// Returns the largest multiple of `step` that is not above `value`; tolerates rounding errors.
 double rounded_down(double value, double step) {
@@ -98,6 +98,9 @@ std::string outcome_text(const search::Individual& individual, const ResultLine&
     if (individual.outcome != search::Outcome::evaluated) {
         parts.emplace_back(word(individual.outcome));
     }
+    if (search::has_failed(individual)) {
+        return join(parts);
+    }
     if (std::isfinite(individual.loss)) {
         parts.push_back(fmt::format("{}{} {:.5g}{}", line.is_new_best && !has_star ? "new best " : "", line.measure,
                                     individual.loss, has_star ? " ★" : ""));
@@ -109,8 +112,8 @@ std::string outcome_text(const search::Individual& individual, const ResultLine&
         parts.push_back("as " + to_text(individual.reused_from) +
                         (individual.is_of_another_run() ? " of another run" : ""));
     } else if (individual.epochs > 0) {
-        parts.push_back(fmt::format("{} in {}", counted(individual.epochs, "epoch"),
-                                    duration_text(individual.training_seconds)));
+        parts.push_back(
+            fmt::format("{} in {}", counted(individual.epochs, "epoch"), duration_text(individual.training_seconds)));
     }
     return join(parts);
 }
@@ -119,15 +122,15 @@ std::string outcome_text(const search::Individual& individual, const ResultLine&
 
 std::string range_text(const Interval& seconds, const Terminal& terminal) {
     const TimeUnit& unit = *std::find_if(std::begin(time_units), std::end(time_units),
-                                         [&](const TimeUnit& one) { return seconds.high <= one.up_to; });
+                                         [&](const TimeUnit& one) { return seconds.high < one.below; });
     const double step = unit.has_decimals && seconds.high < 10 * unit.seconds ? 0.1 : 1;
     const double low = rounded_down(seconds.low / unit.seconds, step);
     const double high = -rounded_down(-seconds.high / unit.seconds, step);
     if (low <= 0) {
         return fmt::format("at most {:.3g} {}", std::max(high, step), unit.name);
     }
-    if (high - low < 1.5 * step) {
-        return fmt::format("about {:.3g} {}", high, unit.name);
+    if (high - low < 1.5 * step && low > 4.5 * step) {
+        return fmt::format("about {:.3g} {}", step * std::round(seconds.median / unit.seconds / step), unit.name);
     }
     return fmt::format("{:.3g}{}{:.3g} {}", low, terminal.has_unicode ? "–" : "-", high, unit.name);
 }
@@ -139,8 +142,9 @@ std::string progress_text(const ProgressFacts& facts, const Terminal& terminal) 
     const auto most = static_cast<std::size_t>(std::max(1, terminal.columns - 1));
     const Ellipsis ellipsis = terminal.has_unicode ? Ellipsis::unicode : Ellipsis::ascii;
     std::string text;
-    for (const auto& [columns, measure] : {std::pair(bar_columns, facts.measure), std::pair(bar_columns / 2, facts.measure),
-                                           std::pair(std::size_t{0}, facts.measure), std::pair(std::size_t{0}, std::string())}) {
+    for (const auto& [columns, measure] :
+         {std::pair(bar_columns, facts.measure), std::pair(bar_columns / 2, facts.measure),
+          std::pair(std::size_t{0}, facts.measure), std::pair(std::size_t{0}, std::string())}) {
         text = line_of(facts, terminal, columns, measure);
         if (characters_in(text) <= most) {
             return text;
@@ -169,6 +173,13 @@ std::string result_text(const search::Individual& individual, const ResultLine& 
     }
     text += more;
     return terminal.can_rewrite ? cut(text, most, ellipsis) : text;
+}
+
+std::string on_one_row(const std::string& text, std::size_t prefix, const Terminal& terminal) {
+    const auto columns = static_cast<std::size_t>(terminal.columns);
+    return terminal.can_rewrite ? cut(text, columns - std::min(columns, prefix),
+                                      terminal.has_unicode ? Ellipsis::unicode : Ellipsis::ascii)
+                                : text;
 }
 
 }  // namespace finch::run

@@ -138,13 +138,13 @@ std::optional<std::string> publish_best(const store::RunDirectory& directory, st
     const train::Recipe recipe = config.recipe(best->genome, best->id.value);
     const data::Dataset& training = datasets.training;
     const comm::Group alone(MPI_COMM_SELF, 0, 0);
-    std::string said;
+    std::string said;  // about the test set; the tables and the summary have the results of the validation set
     const auto measure = [&](const std::string& name, const data::Dataset& set, std::vector<std::int64_t> samples) {
         const Results results = measure_results(device, alone, recipe, file->arrays, set, std::move(samples));
         set_results(file->arrays, name, results);
         set_mistakes(file->arrays, name, results, set);
         set_image_sample(file->arrays, name, results, set, config.seed);
-        said += (said.empty() ? "" : "; ") + results_text(name, results);
+        said = said.empty() ? results_text(name, results) : said;
     };
     if (datasets.test.samples() > 0) {
         measure("test", datasets.test, {});
@@ -154,8 +154,7 @@ std::optional<std::string> publish_best(const store::RunDirectory& directory, st
     measure("validation", training, data::split(recipe.data, training, recipe.seed).validation);
     write(directory, run, *best, *file);
     const std::string whose = best->is_repeat() ? fmt::format(", a repeat of {}", to_text(best->parents[0])) : "";
-    return fmt::format("best individual {}{}: {} -> {}", to_text(best->id), whose, said,
-                       directory.best_model().string());
+    return fmt::format("best individual {}{}: {}", to_text(best->id), whose, said);
 }
 
 bool publish_or_warn(const store::RunDirectory& directory, std::uint64_t run, const config::Config& config,

@@ -10,6 +10,7 @@
 #include <span>
 
 namespace finch::run {
+
 namespace {
 
 /// training.epochs of the best individual; nothing without one.

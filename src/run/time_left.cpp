@@ -1,9 +1,11 @@
 #include "finch/run/time_left.hpp"
 
 #include "finch/search/outcomes.hpp"
+#include "finch/store/resume.hpp"
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <vector>
 
 namespace finch::run {
@@ -120,6 +122,39 @@ std::optional<double> TimeLeft::used(const search::Population& population, doubl
         add(begin_.node_hours + hours * begin_.workforce.nodes, *begin_.budget.node_hours);
     }
     return share < 0 ? std::nullopt : std::optional(share);
+}
+
+std::optional<Interval> time_left(const store::ArchiveFacts& facts, const search::Population& population,
+                                  const island::Budget& budget, int slots, double now) {
+    if (facts.starts.empty()) {
+        return std::nullopt;
+    }
+    const store::Start& start = facts.starts.back();
+    SearchBegin begin{.budget = budget,
+                      .workforce = {.workers = start.workers, .slots = slots, .nodes = std::max(1, start.nodes)},
+                      .seed = facts.seed,
+                      .restart = start.restart,
+                      .unix_seconds = start.began};
+    const std::map<std::uint32_t, double> lasted = store::seconds_of_starts(facts);
+    for (const store::Start& earlier : facts.starts) {
+        if (earlier.restart != start.restart) {
+            const double hours_of_it = lasted.at(earlier.restart) / seconds_per_hour;
+            begin.hours += hours_of_it;
+            begin.node_hours += earlier.nodes * hours_of_it;
+        }
+    }
+    std::vector<const search::Individual*> finished;
+    for (const auto& [id, individual] : population.individuals()) {
+        if (individual.finished_training() && individual.attempt.restart == start.restart) {
+            finished.push_back(&individual);
+        }
+    }
+    std::sort(finished.begin(), finished.end(), [](const auto* a, const auto* b) { return a->finished < b->finished; });
+    TimeLeft time_left(begin);
+    for (const search::Individual* individual : finished) {
+        time_left.finished(*individual);
+    }
+    return time_left.seconds(population, now);
 }
 
 }  // namespace finch::run

@@ -411,6 +411,20 @@ TEST_CASE("next: a trained network is exported for PyTorch, but a program's is n
     CHECK_FALSE(mentions(failed.about(Topic::next), "finch export"));
 }
 
+TEST_CASE("next: commands name programs as the user can type them, and oversubscribe a small machine") {
+    SmallRun run = converged_run();
+    run.commands = {.program = "build/finch", .report = "'my tools/report.py'", .most_ranks = 2};
+    run.facts.state = RunState::stopped;
+    run.facts.reports[{0, 0}].ranks = 4;
+    CHECK(mentions(run.about(Topic::next), "resume it: mpirun -n 4 --oversubscribe build/finch evolve "));
+    CHECK(mentions(run.about(Topic::next), "look at it: 'my tools/report.py' runs/a\n"));
+
+    run.commands.most_ranks = 4;
+    CHECK(mentions(run.about(Topic::next), "resume it: mpirun -n 4 build/finch evolve "));
+    run.facts.state = RunState::running;
+    CHECK(run.about(Topic::next) == "watch it: build/finch show runs/a --follow\n");
+}
+
 TEST_CASE("the text has lines of at most 100 columns, except commands") {
     SmallRun run = converged_run();
     static_cast<void>(run.sentences());

@@ -34,8 +34,9 @@ ProgressFacts middle() {
 }
 
 bool is_ascii(const std::string& text) {
-    return text.find_first_not_of(" !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopq"
-                                  "rstuvwxyz{|}~") == std::string::npos;
+    return text.find_first_not_of(
+               " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopq"
+               "rstuvwxyz{|}~") == std::string::npos;
 }
 
 search::Space three_genes() {
@@ -62,8 +63,7 @@ search::Individual trained() {
 
 TEST_CASE("progress_text: a terminal shows a bar, the count, the best, the failures and a range of the time left") {
     CHECK(progress_text(middle(), wide) == "████████░░░░░░░░ 17/200 · best error 0.20461 · 3 failed · 30–40 min left");
-    CHECK(progress_text(middle(), ascii) ==
-          "[########--------] 17/200, best error 0.20461, 3 failed, 30-40 min left");
+    CHECK(progress_text(middle(), ascii) == "[########--------] 17/200, best error 0.20461, 3 failed, 30-40 min left");
 }
 
 TEST_CASE("progress_text: a log line has the same content without a bar") {
@@ -132,6 +132,9 @@ TEST_CASE("range_text: rounds outwards, in a unit that suits the upper end") {
     CHECK(text(0, 8) == "at most 8 s");
     CHECK(text(0, 0) == "at most 1 s");
     CHECK(text(20, 20) == "about 20 s");
+    CHECK(text(20.5, 20.6) == "about 21 s");
+    CHECK(text(1.5, 1.6) == "1-2 s");
+    CHECK(text(98, 111) == "98-111 s");
     CHECK(text(59, 200) == "at most 4 min");
     CHECK(text(110, 200) == "1-4 min");
     CHECK(text(30 * 60, 40 * 60) == "30-40 min");
@@ -161,11 +164,19 @@ TEST_CASE("result_text: marks a new best with a star on a terminal with Unicode,
     search::Individual one = trained();
     one.genome = {};
     const ResultLine line{.space = space, .is_new_best = true, .more = 3, .prefix = 22};
-    CHECK(result_text(one, line, wide) ==
-          "0.0.17: loss 0.15836 ★, accuracy 94.75 %, 5 epochs in 18 s (and 3 more)");
+    CHECK(result_text(one, line, wide) == "0.0.17: loss 0.15836 ★, accuracy 94.75 %, 5 epochs in 18 s (and 3 more)");
     CHECK(result_text(one, line, ascii) ==
           "0.0.17: new best loss 0.15836, accuracy 94.75 %, 5 epochs in 18 s (and 3 more)");
     CHECK(result_text(one, line, batch_log) == result_text(one, line, ascii));
+}
+
+TEST_CASE("on_one_row: cuts a line on a terminal only") {
+    CHECK(on_one_row("0123456789", 4, of_width(10)) == "01234…");
+    CHECK(on_one_row("0123456789", 4, of_width(3)).empty());
+    CHECK(on_one_row("0123456789", 4, of_width(14)) == "0123456789");
+    Terminal narrow_log;
+    narrow_log.columns = 10;
+    CHECK(on_one_row("0123456789", 4, narrow_log) == "0123456789");
 }
 
 TEST_CASE("result_text: an error rate is not repeated as an accuracy; outcomes, repeats and reused results are named") {
@@ -195,14 +206,17 @@ TEST_CASE("result_text: a log keeps the reason of a failure; a terminal shows it
     one.outcome = search::Outcome::failed;
     one.loss = one.accuracy = search::Individual::not_measured;
     one.epochs = 0;
-    one.problem = "exit code 1: Traceback (most recent call last):\n  open()\nFileNotFoundError: [Errno 2] No such file "
-                  "or directory: 'a/rather/long/path/of/a/file/that/is/not/there.h5'";
+    one.problem =
+        "exit code 1: Traceback (most recent call last):\n  open()\nFileNotFoundError: [Errno 2] No such file "
+        "or directory: 'a/rather/long/path/of/a/file/that/is/not/there.h5'";
     const ResultLine line{.space = space, .prefix = 11};
     CHECK(result_text(one, line, batch_log) ==
           "0.0.17: failed: exit code 1: Traceback (most recent call last): … FileNotFoundError: [Errno 2] No such file "
           "or directory: 'a/rather/long/path/of/a/file/that/is/not/there.h5'");
     CHECK(result_text(one, line, wide) ==
           "0.0.17: failed: FileNotFoundError: [Errno 2] No such file or directory: 'a/rather/long/path/of/a/f…");
+    one.epochs = 2;
+    one.loss = 1.4;  // the loss of a failure is not a result
     one.problem = "no memory";
     CHECK(result_text(one, line, wide) ==
           "0.0.17: failed: no memory [channels = 9, learning_rate = 0.009283, momentum_of_the_optimizer = 0.…]");

@@ -17,7 +17,7 @@ inline constexpr double seconds_to_stop = 180;
 /// Measurements on workers of `ranks` ranks.
 struct MeasuredWorkers {
     int ranks = 1;
-    int threads = 1;                                       ///< per rank
+    int threads = 1;                                            ///< per rank
     std::vector<std::optional<run::SampledIndividual>> sample;  ///< nothing: the genome could not be trained
 };
 

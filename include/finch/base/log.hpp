@@ -8,7 +8,8 @@
 
 namespace finch {
 
-/// Sets the default logger of this process. On a terminal, lines begin with the time, elsewhere with date and time. A rank that LogOptions::ranks excludes still logs warnings and errors.
+/// Sets the default logger of this process. On a terminal, lines begin with the time, elsewhere with date and time. A
+/// rank that LogOptions::ranks excludes still logs warnings and errors.
 void set_up_log(const LogOptions& options, int world_rank, bool is_leader);
 
 /// Returns the number of characters before the text of a line of world rank 0.

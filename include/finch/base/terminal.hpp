@@ -11,6 +11,7 @@ struct Terminal {
     bool has_colours = false;
     bool has_unicode = false;  ///< the locale is UTF-8
     int columns = 80;
+    int rows = 24;
 };
 
 /// Returns the properties of standard output, from the environment `variable` (an empty text: not set). `columns`: its
@@ -19,7 +20,7 @@ struct Terminal {
 [[nodiscard]] Terminal terminal_of(int columns, const std::function<std::string(const char*)>& variable);
 
 /// The standard output of this process. Open MPI's mpirun gives every rank a pseudo-terminal and forwards the output,
-/// so under mpirun this is the standard output of mpirun. The width is measured again at each call.
+/// so under mpirun this is the standard output of mpirun. The size is measured again at each call.
 [[nodiscard]] Terminal terminal();
 
 /// Returns `text` in bold if `terminal` has colours.

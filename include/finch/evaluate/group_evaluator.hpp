@@ -22,7 +22,7 @@ public:
     [[nodiscard]] bool can_exist(const search::Genome&) const override { return true; }
     [[nodiscard]] bool wants_soon() const override { return has_free_slot(); }
     [[nodiscard]] std::vector<search::Individual> take_progress() override;
-    [[nodiscard]] std::vector<const search::Individual*> running() const override;
+    [[nodiscard]] std::vector<const search::Individual*> in_progress() const override;
     void keep_alive(double seconds) override;
     void dismiss() override { command(Order{}); }
 

@@ -32,7 +32,7 @@ public:
     /// or trained an epoch that a budget counts.
     [[nodiscard]] virtual std::vector<search::Individual> take_progress() { return {}; }
     /// Returns the running evaluations of this worker, with the epochs that they have reached.
-    [[nodiscard]] virtual std::vector<const search::Individual*> running() const { return {}; }
+    [[nodiscard]] virtual std::vector<const search::Individual*> in_progress() const { return {}; }
     /// Deletes files of `individual` that are not needed any more. Called once the record of `individual` is written.
     virtual void finished(const search::Individual& individual) = 0;
     /// True if a slot is free now or will be free within about lease_ahead_seconds. The worker then asks for a lease.

@@ -39,6 +39,7 @@ struct Commands {
     std::string program = "finch";
     std::string report = "tools/report.py";
     std::string job_script = "jobs/evolve.sbatch";
+    std::int64_t most_ranks = 0;  ///< more ranks need mpirun's --oversubscribe; 0: unknown
 };
 
 /// Everything that the summary of a run is derived from.

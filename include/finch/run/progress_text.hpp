@@ -26,10 +26,10 @@ struct ProgressFacts {
     std::optional<double> used{};  ///< share of the budget, in [0, 1]
     std::string measure = "loss";
     std::optional<double> best{};
-    bool is_new_best = false;         ///< the last evaluation is the best
-    std::string failures{};           ///< ", 3 failed", as Outcomes::failure_counts()
-    std::optional<Interval> left{};   ///< seconds
-    std::size_t running = 0;          ///< number of running evaluations
+    bool is_new_best = false;           ///< the last evaluation is the best
+    std::string failures{};             ///< ", 3 failed", as Outcomes::failure_counts()
+    std::optional<Interval> left{};     ///< seconds
+    std::size_t running = 0;            ///< number of running evaluations
     std::vector<Training> trainings{};  ///< of this worker
 };
 
@@ -47,7 +47,7 @@ struct ResultLine {
     std::string measure = "loss";
     bool is_rate = false;  ///< the loss is 1 − accuracy
     bool is_new_best = false;
-    std::int64_t more = 0;  ///< individuals that finished since the last line
+    std::int64_t more = 0;   ///< individuals that finished since the last line
     std::size_t prefix = 0;  ///< characters before the text in its line
 };
 
@@ -56,5 +56,8 @@ struct ResultLine {
 /// mark a new best individual. A failure's reason is cut on a terminal only.
 [[nodiscard]] std::string result_text(const search::Individual& individual, const ResultLine& line,
                                       const Terminal& terminal);
+
+/// Returns `text`, which follows `prefix` characters, cut to the width of a terminal; whole for a log.
+[[nodiscard]] std::string on_one_row(const std::string& text, std::size_t prefix, const Terminal& terminal);
 
 }  // namespace finch::run

@@ -2,6 +2,7 @@
 
 #include "finch/run/forecast.hpp"
 #include "finch/search/population.hpp"
+#include "finch/store/archive.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -49,5 +50,10 @@ private:
     double busy_seconds_ = 0;               ///< of all finished evaluations in this start
     double busy_share_ = 1;
 };
+
+/// Returns the time left, as TimeLeft::seconds(), of a running search from the files of its run: `budget` and `slots`
+/// per worker are those of its configuration. `now`: Unix seconds.
+[[nodiscard]] std::optional<Interval> time_left(const store::ArchiveFacts& facts, const search::Population& population,
+                                                const island::Budget& budget, int slots, double now);
 
 }  // namespace finch::run
