@@ -32,7 +32,8 @@ public:
     void finished(const search::Individual& individual);
     /// Returns the 90 % interval of the seconds until the search ends. Only deadlines are known before each slot has
     /// finished two evaluations on average (at least four, at most half of the search), and before the first loss.
-    /// Nothing if the end cannot be predicted. `now`: Unix seconds.
+    /// Nothing if the end cannot be predicted. Early ranges contain the end less often than in 90 % of all cases,
+    /// mainly if a few evaluations are much longer than the others. `now`: Unix seconds.
     [[nodiscard]] std::optional<Interval> seconds(const search::Population& population, double now);
     /// Returns the largest used share of the budgets, in [0, 1]; nothing for a target loss alone.
     [[nodiscard]] std::optional<double> used(const search::Population& population, double now) const;
