@@ -30,7 +30,7 @@ def flip(path, share):
 
 def finished(folder):
     """Returns {id: loss} of the finished individuals, from `finch show --csv`."""
-    if not list((folder.path / "runs/tiny").glob("population.h5*")):
+    if not any((folder.path / "runs/tiny" / name).exists() for name in ("population.h5", "population.h5.previous")):
         return {}
     lines = folder.run(0, "show", "runs/tiny", "--csv").splitlines()
     lines = lines[next(i for i, line in enumerate(lines) if line.startswith("id,")):]
