@@ -8,6 +8,7 @@ import pathlib
 import sys
 
 import numpy as np
+import torch
 from torch.utils.data import Dataset
 from transformers import Trainer, TrainerCallback, TrainingArguments, ViTConfig, ViTForImageClassification
 
@@ -39,10 +40,12 @@ def main():
     images, labels = read_training_set(options.data, options.samples + 2000)
     shape = ViTConfig(image_size=28, patch_size=7, num_channels=1, num_labels=10, hidden_size=options.hidden, num_hidden_layers=options.layers,
                       num_attention_heads=4, intermediate_size=2 * options.hidden)
-    evaluates = "eval_strategy" if "eval_strategy" in TrainingArguments.__dataclass_fields__ else "evaluation_strategy"  # before 4.41
+    known = TrainingArguments.__dataclass_fields__  # two options have other names in old versions
+    renamed = {"eval_strategy" if "eval_strategy" in known else "evaluation_strategy": "epoch",
+               "use_cpu" if "use_cpu" in known else "no_cuda": not torch.cuda.is_available()}
     arguments = TrainingArguments(str(finch.checkpoint_dir()), num_train_epochs=options.epochs, learning_rate=options.lr, per_device_train_batch_size=64,
                                   per_device_eval_batch_size=500, save_strategy="epoch", save_total_limit=1, seed=finch.seed(), report_to="none",
-                                  disable_tqdm=True, **{evaluates: "epoch"})
+                                  disable_tqdm=True, ddp_backend=None if torch.cuda.is_available() else "gloo", **renamed)
     trainer = Trainer(ViTForImageClassification(shape), arguments, train_dataset=Images(images[:options.samples], labels[:options.samples]),
                       eval_dataset=Images(images[options.samples:], labels[options.samples:]), callbacks=[Report()],
                       compute_metrics=lambda guess: {"accuracy": np.mean(guess.predictions.argmax(1) == guess.label_ids)})
