@@ -54,8 +54,8 @@ TEST_CASE("quickstart.yaml trains on generated digits with 2 islands, each with 
     CHECK_NOTHROW(config::check_models(config, {28, 28, 1}, 10));
 }
 
-TEST_CASE("cifar10.yaml searches residual networks with 12 genes and passes check_models") {
-    const config::Config config = shipped("cifar10.yaml");
+TEST_CASE("cifar10_residual.yaml searches residual networks with 12 genes and passes check_models") {
+    const config::Config config = shipped("gallery/cifar10_residual.yaml");
 
     CHECK(config.space.size() == 12);
     CHECK(config.recipe(search::Genome{0, 0, 0, 0, 0, 0, 0, 0, 0.0, 8, 0.1, 1e-4}, 1).model.size() == 10);

@@ -146,8 +146,7 @@ TEST_CASE("load: `auto` measures the split's training samples; the test set and 
     std::vector<std::byte> block(block_bytes(sets.training));
     write_block(sets.training, block);
     CHECK(normalisation_of(options, view_block(block)) == normalisation_of(options, sets.training));
-    CHECK(load({.validation_samples = 30, .generated_samples = 120, .size = {9}}, 5)
-              .training.measured_mean.empty());
+    CHECK(load({.validation_samples = 30, .generated_samples = 120, .size = {9}}, 5).training.measured_mean.empty());
 }
 
 }  // namespace

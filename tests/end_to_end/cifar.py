@@ -1,4 +1,4 @@
-"""Checks configs/cifar10.yaml on generated images of 32 x 32 x 3, and on MNIST padded to that size if FINCH_MNIST is
+"""Checks configs/gallery/cifar10_residual.yaml on generated images of 32 x 32 x 3, and on MNIST padded to that size if FINCH_MNIST is
 set. Networks of the configuration's search space must train. A training that USR2 stops in mid-epoch ends with the same
 bits as an uninterrupted training. One and two ranks agree within rounding."""
 import gzip
@@ -64,7 +64,7 @@ def outcomes(run):
 with Folder() as folder:
     generator = np.random.default_rng(1)
     write_sets(folder.path / "generated", generated(900, generator), generated(200, generator))
-    (folder.path / "run.yaml").symlink_to(SOURCE / "configs/cifar10.yaml")
+    (folder.path / "run.yaml").symlink_to(SOURCE / "configs/gallery/cifar10_residual.yaml")
     data = ("--set", "data.path=generated", "--set", "data.validation_samples=300")
     one = ("--set", "search.budget.evaluations=1")
 

@@ -1,5 +1,5 @@
-"""Checks configs/command/deepmd_train.py with a fake `dp` that writes learning curves with or without validation data,
-or no curve. Then runs configs/command/deepmd.yaml: trains DeePMD-kit models on a generated data set, stops them by
+"""Checks configs/gallery/deepmd_train.py with a fake `dp` that writes learning curves with or without validation data,
+or no curve. Then runs configs/gallery/deepmd.yaml: trains DeePMD-kit models on a generated data set, stops them by
 USR2, and resumes the run. The budget is used exactly, and a training with a checkpoint continues from it. The run with
 deepmd.yaml is skipped if `dp` is not on PATH or is not of DeePMD-kit 3."""
 import json
@@ -19,7 +19,7 @@ def train(folder, curve, options='{"training": {"disp_freq": 100}}'):
     folder.write("input.json", options)
     folder.write("written", curve or "")
     folder.write("dp", "#!/bin/sh\n" + ("cp written lcurve.out\n" if curve is not None else "")).chmod(0o755)
-    done = subprocess.run([sys.executable, SOURCE / "configs/command/deepmd_train.py"], cwd=folder.path, capture_output=True, text=True,
+    done = subprocess.run([sys.executable, SOURCE / "configs/gallery/deepmd_train.py"], cwd=folder.path, capture_output=True, text=True,
                           env=dict(os.environ, PATH=f"{folder.path}:{os.environ['PATH']}"))
     check("Traceback" not in done.stderr, done.stderr)
     return done
@@ -57,8 +57,8 @@ if shutil.which("dp") is None or not subprocess.run(["dp", "--version"], capture
 BUDGET, EPOCHS = 5, 6
 with Folder() as folder:
     (folder.path / "configs").symlink_to(SOURCE / "configs")
-    subprocess.run([sys.executable, "configs/command/deepmd_data.py", "deepmd-data"], cwd=folder.path, check=True)
-    text = (SOURCE / "configs/command/deepmd.yaml").read_text()
+    subprocess.run([sys.executable, "configs/gallery/deepmd_data.py", "deepmd-data"], cwd=folder.path, check=True)
+    text = (SOURCE / "configs/gallery/deepmd.yaml").read_text()
     for part in ("command: python3 configs", f"    epochs: {EPOCHS} "):
         check(text.count(part) == 1, f"the example is another now: {part}")
     folder.write("run.yaml", text.replace("command: python3 configs", f"keep: all\n    command: {sys.executable} configs"))

@@ -164,17 +164,17 @@ print("finch loss=1")
 passed("a value that is frozen is the one that the search gives, on every way to the program and back")
 
 with Folder() as folder:
-    text = (SOURCE / "configs/command/shell.yaml").read_text()
+    text = (SOURCE / "configs/gallery/shell.yaml").read_text()
     folder.write("run.yaml", text)
     folder.run(2, "evolve", "run.yaml", "--run", "run")
     best = min(individuals(folder.path / "run").values(), key=lambda row: row["loss"])
-    check(abs((best["a"] - 1) ** 2 + (best["b"] + 2) ** 2 - best["loss"]) < 1e-3 * (1 + best["loss"]), "configs/command/shell.yaml")
+    check(abs((best["a"] - 1) ** 2 + (best["b"] + 2) ** 2 - best["loss"]) < 1e-3 * (1 + best["loss"]), "configs/gallery/shell.yaml")
     check(not list((folder.path / "run/evaluations").glob("*/*")), "keep: none left folders behind")
     output = folder.run(0, "plan", "run.yaml", "--set", "search.objective.command='echo {c}'", expect=2)
     check("{c} names no gene" in output and "accepted: " in output, output)
     output = folder.run(1, "evolve", "run.yaml", "--run", "other", "--set", "search.objective.shell=false", "--set", "search.objective.command=no-such-program {a}", expect=2)
     check("there is no program 'no-such-program' in PATH" in output, output)
-passed("configs/command/shell.yaml runs; a command without a program, or with an unknown name, is refused at once")
+passed("configs/gallery/shell.yaml runs; a command without a program, or with an unknown name, is refused at once")
 
 with Folder() as folder:
     program = script(folder, """

@@ -1,4 +1,4 @@
-"""Runs configs/command/pytorch_ddp.yaml on real MNIST: DistributedDataParallel on both ranks of each worker. USR2 stops
+"""Runs configs/gallery/pytorch_ddp.yaml on real MNIST: DistributedDataParallel on both ranks of each worker. USR2 stops
 the run during the trainings. The resumed run uses the budget exactly, and saved trainings continue at their epoch. The
 test is skipped if torch or MNIST is missing."""
 import importlib.util
@@ -19,7 +19,7 @@ BUDGET = 5
 os.environ["OMP_NUM_THREADS"] = "1"
 with Folder() as folder:
     (folder.path / "configs").symlink_to(SOURCE / "configs")
-    text = (SOURCE / "configs/command/pytorch_ddp.yaml").read_text()
+    text = (SOURCE / "configs/gallery/pytorch_ddp.yaml").read_text()
     check(text.count("python3 configs") == 1 and text.count("    epochs: 3\n") == 1, "the example is another now")
     text = text.replace("python3 configs", f"{sys.executable} configs").replace("    epochs: 3\n", "    epochs: 3\n    keep: all\n")
     folder.write("run.yaml", text.replace("--epochs 3", "--epochs 3 --samples 3000"))

@@ -8,7 +8,7 @@ from installed import BUILD, Installed, check, passed, run
 
 EXPECTED = """
 bin/finch bin/finch-launcher bin/finch-report
-share/finch/jobs/evolve.sbatch share/finch/configs/sphere.yaml share/finch/configs/command/train.py share/finch/modulefiles/finch
+share/finch/jobs/evolve.sbatch share/finch/configs/sphere.yaml share/finch/configs/gallery/pytorch_ddp.py share/finch/modulefiles/finch
 share/finch/tools/report.py share/finch/tools/reporting/page.py share/finch/tools/reporting/page.css share/finch/tools/reporting/page.js share/finch/tools/python/finch_objective.py
 share/doc/finch/README.md share/doc/finch/CHANGELOG.md share/doc/finch/docs/slurm.md
 share/bash-completion/completions/finch

@@ -2,12 +2,10 @@
 
 Only the calls of finch_objective and the stop on SIGUSR2 are specific to Finch.
 
-    FINCH_MNIST=~/mnist python train.py --layers 2 --activation relu --lr 0.3 --gamma 0.7
+    FINCH_MNIST=~/mnist python configs/gallery/pytorch_ddp.py --layers 2 --activation relu --lr 0.3 --gamma 0.7
 
 Needs torch. FINCH_MNIST is the folder with MNIST's IDX files, which may be gzipped.
 """
-import argparse
-import gzip
 import os
 import pathlib
 import signal
@@ -17,19 +15,12 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from mnist import parse_options, read_training_set
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/python"))
 import finch_objective as finch  # noqa: E402
 
-
-def read_idx(folder, name):
-    path = next((path for path in (pathlib.Path(folder) / name, pathlib.Path(folder) / (name + ".gz")) if path.exists()), None)
-    if path is None:
-        sys.exit(f"{folder}: holds no {name} or {name}.gz; tools/fetch_mnist.sh fetches MNIST")
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
-        data = file.read()
-    dimensions = data[3]
-    shape = [int.from_bytes(data[4 + 4 * i:8 + 4 * i], "big") for i in range(dimensions)]
-    return torch.frombuffer(bytearray(data[4 + 4 * dimensions:]), dtype=torch.uint8).reshape(shape)
+BATCH = 64  # of all ranks
 
 
 def network(layers, activation):
@@ -41,19 +32,7 @@ def network(layers, activation):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", default=os.environ.get("FINCH_MNIST"))
-    parser.add_argument("--layers", type=int, required=True)
-    parser.add_argument("--activation", required=True)
-    parser.add_argument("--lr", type=float, required=True)
-    parser.add_argument("--gamma", type=float, required=True)
-    parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--samples", type=int, default=6000)
-    parser.add_argument("--batch", type=int, default=64)
-    options = parser.parse_args()
-    if not options.data:
-        parser.error("--data: expected the folder with MNIST's files, or FINCH_MNIST")
-
+    options = parse_options(__doc__, layers=int, activation=str, lr=float, gamma=float)
     for name, value in {"RANK": 0, "WORLD_SIZE": 1, "LOCAL_RANK": 0, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": 29500}.items():
         os.environ.setdefault(name, str(value))  # defaults for a start without Finch and torchrun
     dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
@@ -61,10 +40,7 @@ def main():
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if torch.cuda.is_available() else torch.device("cpu")
     print(f"rank {rank} of world size {ranks}", flush=True)
     torch.manual_seed(finch.seed())
-    images = read_idx(options.data, "train-images-idx3-ubyte")[:options.samples + 2000, None].float().to(device) / 255
-    labels = read_idx(options.data, "train-labels-idx1-ubyte")[:options.samples + 2000].long().to(device)
-    if len(images) <= options.samples or len(images) != len(labels):
-        sys.exit(f"{options.data}: has {len(images)} images and {len(labels)} labels; expected as many of both, and more than --samples {options.samples}, to validate on")
+    images, labels = (part.to(device) for part in read_training_set(options.data, options.samples + 2000))
     model = nn.parallel.DistributedDataParallel(network(options.layers, options.activation).to(device))
     optimizer = torch.optim.Adadelta(model.parameters(), lr=options.lr)
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=options.gamma)
@@ -81,7 +57,7 @@ def main():
 
     for epoch in range(first, options.epochs + 1):
         order = torch.randperm(options.samples, generator=torch.Generator().manual_seed(epoch))[rank::ranks]
-        for batch in order.split(max(1, options.batch // ranks)):
+        for batch in order.split(max(1, BATCH // ranks)):
             optimizer.zero_grad()
             loss_of(model(images[batch]), labels[batch]).backward()
             optimizer.step()

@@ -2,7 +2,7 @@
 
 The sets are clusters of 13 argon atoms, with the energies and forces of the Lennard-Jones potential.
 
-    python3 configs/command/deepmd_data.py deepmd-data          writes deepmd-data/training and deepmd-data/validation
+    python3 configs/gallery/deepmd_data.py deepmd-data          writes deepmd-data/training and deepmd-data/validation
 
 Needs NumPy. Lengths are in Angstrom, energies in eV: epsilon 0.0103, sigma 3.405 (argon).
 """
