@@ -203,6 +203,14 @@ std::vector<int> node_of_island(const Layout& layout) {
     return nodes;
 }
 
+std::vector<int> workers_of_islands(const Layout& layout) {
+    std::vector<int> workers(index(layout.islands));
+    for (const int island : layout.island_of_worker) {
+        ++workers[index(island)];
+    }
+    return workers;
+}
+
 Layout make_layout(const std::vector<std::string>& node_of_rank, const LayoutOptions& options) {
     if (node_of_rank.empty()) {
         throw ConfigError("a layout needs at least one rank");

@@ -3,9 +3,13 @@
 #include "bind.hpp"
 #include "domains.hpp"
 
+#include <charconv>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -36,7 +40,88 @@ void refuse_genes_of_auto(const data::Options& options, const Tree& written) {
     }
 }
 
+/// Reads "0:2:0.7" from the start of `text` and removes it. Returns nothing if `text` begins in another form.
+std::optional<data::SystemBlock> take_block(std::string_view& text) {
+    data::SystemBlock block;
+    const auto take = [&text](auto& number, char behind) {
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+        const bool is_read = error == std::errc{} && (behind == 0 || text.starts_with(behind));
+        text.remove_prefix(is_read && behind != 0 ? 1 : 0);
+        return is_read;
+    };
+    const bool is_read = take(block.first, ':') && take(block.end, ':') && take(block.weight, 0);
+    return is_read && 0 < block.weight && block.weight <= 1e9 ? std::optional(block) : std::nullopt;
+}
+
+/// Returns the blocks of "prob_sys_size;0:2:0.7;2:5:0.3", which is DeePMD-kit's notation; none for "prob_sys_size".
+/// Returns nothing if `text` has another form.
+std::optional<std::vector<data::SystemBlock>> system_blocks(std::string_view text) {
+    constexpr std::string_view rule = "prob_sys_size";
+    if (!text.starts_with(rule)) {
+        return std::nullopt;
+    }
+    std::vector<data::SystemBlock> blocks;
+    for (text.remove_prefix(rule.size()); !text.empty();) {
+        const bool is_next = text.front() == ';';
+        text.remove_prefix(1);
+        const auto block = is_next ? take_block(text) : std::nullopt;
+        if (!block) {
+            return std::nullopt;
+        }
+        blocks.push_back(*block);
+    }
+    return blocks;
+}
+
+/// The key `auto_prob`, with the name and the notation of DeePMD-kit.
+Key auto_prob() {
+    const Text notation{"prob_sys_size;FIRST:END:WEIGHT;…",
+                        [](const std::string& text) { return system_blocks(text).has_value(); },
+                        {"prob_sys_size"},
+                        {"prob_sys_size;", "prob_sys_size;0:1", "prob_sys_size;0:1:0", "prob_sys_size;0:1:-1",
+                         "prob_sys_size;0:1:nan", "prob_sys_size; 0:1:1", "prob_sys_size;0:1:1,1:2:1", "prob_uniform"}};
+    const auto set = [](const Tree& tree, const Target& options) {
+        options.as<data::Options>().system_blocks = system_blocks(tree.text).value();
+    };
+    return {
+        "auto_prob",
+        "prob_sys_size",
+        {notation},
+        "for systems without weights: blocks of systems, as in DeePMD-kit; with prob_sys_size;0:2:0.7;2:5:0.3 the "
+        "systems 0 and 1 get 0.7 of each epoch and the systems 2 to 4 get 0.3, within a block in proportion to their "
+        "sizes; without blocks all shares are in proportion to the sizes",
+        set};
+}
+
+void check_blocks(const data::Options& options, const Tree& written) {
+    const std::string path = "data.auto_prob";
+    const auto systems = std::ssize(options.systems);
+    if (options.system_blocks.empty()) {
+        return;
+    }
+    if (systems > 0 && options.systems.front().weight) {
+        fail(written, path, "cannot be combined with weights of data.systems; accepted: one of them");
+    }
+    std::int64_t next = 0;
+    for (const data::SystemBlock& block : options.system_blocks) {
+        if (block.first != next || block.end <= block.first || block.end > systems) {
+            fail(written, path,
+                 fmt::format(
+                     "the block {}:{} does not fit; accepted: blocks that cover the {} data.systems in order, each "
+                     "from the end of the last",
+                     block.first, block.end, systems));
+        }
+        next = block.end;
+    }
+    if (next != systems) {
+        fail(written, path,
+             fmt::format("the blocks end at {}; accepted: blocks that cover all {} data.systems", next, systems));
+    }
+}
+
 void check_systems(const data::Options& options, const Tree& written) {
+    check_blocks(options, written["auto_prob"]);
     const Tree& systems = written["systems"];
     if (!options.systems.empty() && options.kind == data::Kind::generated) {
         fail(systems, "data.systems", "are of files; accepted: data of kind idx, cifar, hdf5 or folder");
@@ -208,6 +293,7 @@ Domain data_section() {
             "all of them have a weight or none has; without weights the shares are in proportion to the sizes")
             .with_default("none")
             .with_genes(Rule::no),
+        auto_prob().with_genes(Rule::no),
         key("axes", &Options::axes,
             "hdf5: order of the images' axes; auto: as in their attribute axes; without this attribute, the only "
             "possible axis with a size of 1 to 4 is C")

@@ -168,6 +168,34 @@ const search::PropagatorOptions& Config::propagator_of(int island) const {
     return islands.empty() ? propagator : islands[static_cast<std::size_t>(island) % islands.size()].propagator;
 }
 
+void Config::resolve_populations(std::span<const int> workers_of_island) {
+    std::vector<IslandOptions> all;
+    bool has_multiple = false;
+    for (std::size_t island = 0; island < workers_of_island.size(); ++island) {
+        all.push_back({.propagator = propagator_of(static_cast<int>(island))});
+        auto* const genetic = std::get_if<search::GeneticOptions>(&all.back().propagator);
+        if (genetic != nullptr && genetic->population_per_worker > 0) {
+            has_multiple = true;
+            genetic->population = std::max<std::int64_t>(2, genetic->population_per_worker * workers_of_island[island]);
+        }
+    }
+    if (has_multiple) {
+        islands = std::move(all);
+    }
+}
+
+std::string Config::populations_text() const {
+    std::vector<std::string> parts;
+    for (std::size_t island = 0; island < islands.size(); ++island) {
+        const auto* const genetic = std::get_if<search::GeneticOptions>(&islands[island].propagator);
+        if (genetic != nullptr && genetic->population_per_worker > 0) {
+            parts.push_back(fmt::format("island {}: {} ({}x workers)", island, genetic->population,
+                                        genetic->population_per_worker));
+        }
+    }
+    return parts.empty() ? "" : fmt::format("population: {}", fmt::join(parts, ", "));
+}
+
 Config::Needs Config::needs() const {
     Needs needs;
     for (int island = 0; island < std::max<int>(1, static_cast<int>(islands.size())); ++island) {

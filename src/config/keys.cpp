@@ -102,6 +102,26 @@ Key exchange_matrix() {
             set};
 }
 
+/// The key `migrants` of exchange: a number, or a matrix of numbers with one row per island.
+Key migrants() {
+    const Domain row = {List{.element = {whole(0, million)}}};
+    const auto set = [](const Tree& tree, const Target& place) {
+        auto& exchange = place.as<search::ExchangeOptions>();
+        exchange.migrants = whole_number(tree).value_or(exchange.migrants);
+        for (const Tree& written : tree.items) {
+            auto& numbers = exchange.migrants_between.emplace_back();
+            for (const Tree& value : written.items) {
+                numbers.push_back(whole_number(value).value());
+            }
+        }
+    };
+    return {"migrants", "1", either({whole(1, million), {List{.element = {row}}}}),
+            "number of individuals per target island and exchange; or one row of numbers per sending island, as in "
+            "Propulate's migration topology: with [[0, 2], [1, 0]] island 0 sends two individuals to island 1, and "
+            "island 1 sends one to island 0; the diagonal is ignored",
+            set};
+}
+
 /// The key `islands` of search: a list of the options that differ between islands.
 Key islands_apart() {
     const Section entry{{key("propagator", &IslandOptions::propagator, propagator(), "propagator of the island")}};
@@ -130,7 +150,7 @@ Domain exchange_section() {
          exchange_matrix(),
          key("probability", &Options::probability, real(0, 1),
              "probability of an exchange, per island and round (one evaluation by each of its workers)"),
-         key("migrants", &Options::migrants, whole(1, million), "number of individuals per target island and exchange"),
+         migrants(),
          key("emigrants", &Options::emigrants,
              "individuals to send: the best, random ones, or the better of two random ones (tournament)")});
 }

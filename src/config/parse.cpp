@@ -149,27 +149,36 @@ void refuse_recipe(const Tree& given) {
     }
 }
 
-/// Throws ConfigError if the matrix does not have one row and one column for each island.
-void check_exchange_matrix(const Config& config, const Tree& written) {
+/// Throws ConfigError if the matrix at `path` does not have one row and one column for each island.
+template <class Number>
+void check_island_matrix(const std::vector<std::vector<Number>>& matrix, std::size_t islands, const Tree& written,
+                         const std::string& path, const std::string& what) {
+    if (islands == 0) {
+        fail(written, path, "has a row for each island, and workers.islands is auto; accepted: a number of islands");
+    }
+    const auto fits = [&](const std::vector<Number>& row) { return row.size() == islands; };
+    if (matrix.size() != islands || !std::all_of(matrix.begin(), matrix.end(), fits)) {
+        fail(written, path,
+             fmt::format("is no matrix of {0} × {0}, as many as workers.islands has; accepted: {0} rows of {0} {1}",
+                         islands, what));
+    }
+}
+
+void check_exchange(const Config& config, const Tree& written) {
     const search::ExchangeOptions& exchange = config.exchange;
     const bool is_asked_for = exchange.topology == search::Topology::matrix;
     const auto islands = static_cast<std::size_t>(config.workers.islands);
-    const auto fits = [&](const std::vector<double>& row) { return row.size() == islands; };
-    const std::string path = "search.exchange.matrix";
     if (!is_asked_for && !exchange.matrix.empty()) {
-        fail(written, path,
+        fail(written["matrix"], "search.exchange.matrix",
              fmt::format("cannot be combined with topology {}; accepted: topology matrix, or none here",
                          word(exchange.topology)));
     }
-    if (is_asked_for && islands == 0) {
-        fail(written, path, "has a row for each island, and workers.islands is auto; accepted: a number of islands");
+    if (is_asked_for) {
+        check_island_matrix(exchange.matrix, islands, written["matrix"], "search.exchange.matrix", "probabilities");
     }
-    if (is_asked_for &&
-        !(exchange.matrix.size() == islands && std::all_of(exchange.matrix.begin(), exchange.matrix.end(), fits))) {
-        fail(written, path,
-             fmt::format("is no matrix of {0} × {0}, as many as workers.islands has; accepted: {0} rows of {0} "
-                         "probabilities",
-                         islands));
+    if (!exchange.migrants_between.empty()) {
+        check_island_matrix(exchange.migrants_between, islands, written["migrants"], "search.exchange.migrants",
+                            "whole numbers");
     }
 }
 
@@ -233,7 +242,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     };
     Config config;
     read_keys(false, {.object = &config});
-    check_exchange_matrix(config, all["search"]["exchange"]["matrix"]);
+    check_exchange(config, all["search"]["exchange"]);
     const Tree& space = all["search"]["space"];
     const auto* const function = std::get_if<FunctionObjective>(&config.objective);
     config.space = function != nullptr ? space_of(*function, space) : read_space(space);

@@ -4,6 +4,12 @@
 #include "bind.hpp"
 #include "domains.hpp"
 
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 /// The keys of search.propagator and search.pruning. Alternatives are listed in the order of the types in their
@@ -41,6 +47,32 @@ Domain swarm_section() {
         .check = check_of<Options>(check_swarm)}};
 }
 
+/// Returns n for "nx workers"; empty if `text` has another form.
+std::optional<std::int64_t> multiple_of_workers(const std::string& text) {
+    std::int64_t times = 0;
+    const char* const last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, times);
+    const bool is_multiple = error == std::errc{} && std::string_view(end, last) == "x workers" && text.front() != '0';
+    return is_multiple && 1 <= times && times <= 1000 ? std::optional(times) : std::nullopt;
+}
+
+/// The key `population` of the propagator genetic: a number, or a multiple of the number of workers.
+Key genetic_population() {
+    const Text multiple{"1x workers to 1000x workers",
+                        [](const std::string& text) { return multiple_of_workers(text).has_value(); },
+                        {"1x workers", "1000x workers"},
+                        {"0x workers", "1001x workers", "2 x workers", "2x worker", "x workers", "02x workers"}};
+    const auto set = [](const Tree& tree, const Target& place) {
+        auto& genetic = place.as<search::GeneticOptions>();
+        genetic.population_per_worker = multiple_of_workers(tree.text).value_or(0);
+        genetic.population = std::max<std::int64_t>(2, whole_number(tree).value_or(genetic.population_per_worker));
+    };
+    return {"population", "16", either({whole(2, million), {multiple}}),
+            "number of an island's best individuals from which parents are drawn; 2x workers: twice the number of the "
+            "island's workers, anew at each start",
+            set};
+}
+
 }  // namespace
 
 Domain propagator() {
@@ -53,8 +85,7 @@ Domain propagator() {
                          "evaluation's time; then evolution"),
         alternative<Any>(
             "genetic", GeneticOptions{},
-            {{key("population", &GeneticOptions::population, whole(2, million),
-                  "number of an island's best individuals from which parents are drawn"),
+            {{genetic_population(),
               key("crossover", &GeneticOptions::crossover, real(0, 1),
                   "probability that a gene comes from the first parent"),
               key("mutation", &GeneticOptions::mutation, real(0, 1), "probability that one gene is drawn anew"),

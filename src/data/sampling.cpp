@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
+#include <string>
+#include <vector>
 
 namespace finch::data {
 namespace {
@@ -34,19 +36,47 @@ std::vector<std::int64_t> apportion(std::int64_t total, const std::vector<double
     return parts;
 }
 
-void check_share(const SystemShare& share, const System& system, std::size_t number, std::int64_t total) {
+void check_images(const SystemShare& share, const System& system, std::size_t number) {
     if (share.begin == share.end) {
         throw ConfigError(
             fmt::format("data.systems[{}]: none of the images of {} trains; accepted: a system with images "
                         "that train, or no weights",
                         number, system.path));
     }
+}
+
+void check_samples(const SystemShare& share, const System& system, std::size_t number, std::int64_t total) {
     if (share.samples == 0) {
-        throw ConfigError(
-            fmt::format("data.systems[{}].weight: {} gives {} none of the {} samples of an epoch; accepted: a "
-                        "larger share",
-                        number, *system.weight, system.path, total));
+        const std::string key = system.weight ? fmt::format("data.systems[{}].weight", number) : "data.auto_prob";
+        const std::string weight = system.weight ? fmt::format("{}", *system.weight) : "a block";
+        throw ConfigError(fmt::format("{}: {} gives {} none of the {} samples of an epoch; accepted: a larger share",
+                                      key, weight, system.path, total));
     }
+}
+
+/// Returns the weight of each system. `shares`: with the images of the systems.
+std::vector<double> weights_of(const Options& options, const std::vector<SystemShare>& shares) {
+    std::vector<double> weights;
+    if (options.system_blocks.empty()) {
+        for (const System& system : options.systems) {
+            weights.push_back(system.weight.value());
+        }
+        return weights;
+    }
+    for (const SystemBlock& block : options.system_blocks) {
+        const auto images = [&](std::int64_t system) {
+            const SystemShare& share = shares.at(static_cast<std::size_t>(system));
+            return static_cast<double>(share.end - share.begin);
+        };
+        double sum = 0;
+        for (std::int64_t system = block.first; system < block.end; ++system) {
+            sum += images(system);
+        }
+        for (std::int64_t system = block.first; system < block.end; ++system) {
+            weights.push_back(block.weight * images(system) / sum);
+        }
+    }
+    return weights;
 }
 
 /// Appends the samples that one system contributes to epoch `epoch`, as places in Split::training. The permutations of
@@ -86,14 +116,13 @@ std::vector<SystemShare> shares_of(const Options& options, const Dataset& set, c
     if (!is_weighted(options)) {
         return shares;
     }
-    std::vector<double> weights;
-    for (const System& system : options.systems) {
-        weights.push_back(system.weight.value());
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+        check_images(shares[i], options.systems[i], i);
     }
-    const std::vector<std::int64_t> samples = apportion(total, weights);
+    const std::vector<std::int64_t> samples = apportion(total, weights_of(options, shares));
     for (std::size_t i = 0; i < shares.size(); ++i) {
         shares[i].samples = samples.at(i);
-        check_share(shares[i], options.systems[i], i, total);
+        check_samples(shares[i], options.systems[i], i, total);
     }
     return shares;
 }

@@ -24,7 +24,7 @@ std::string places_text(const Options& options) {
 }
 
 bool is_weighted(const Options& options) {
-    return !options.systems.empty() && options.systems.front().weight.has_value();
+    return !options.system_blocks.empty() || (!options.systems.empty() && options.systems.front().weight.has_value());
 }
 
 std::string shape_text(const Dataset& set) {

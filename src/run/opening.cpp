@@ -247,6 +247,10 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     run.facts.budget_evaluations = config.budget.evaluations.value_or(-1);
     run.facts.budget_epochs = config.budget.epochs.value_or(-1);
     run.facts.events.push_back({unix_seconds(), 0, run.facts.restarts == 0 ? "start" : "restart", run.greeting});
+    if (const std::string populations = config.populations_text(); !populations.empty()) {
+        spdlog::info("{}", populations);
+        run.facts.events.push_back({unix_seconds(), 0, "population", populations});
+    }
     take_other_runs(run, std::move(other));
     run.before.run = run.facts.run;
     run.before.restart = run.facts.restarts;

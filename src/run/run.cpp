@@ -117,10 +117,11 @@ void stop_if_asked() {
 }
 
 /// Collective over the world. Computes the layout and sets up the log. World rank 0 logs the first warnings and notes.
-Placement place(const Run& run) {
+Placement place(Run& run) {
     run.begin(Phase::groups);
     stop_if_asked();
     Placement placement = place_ranks(run.session, run.config, run.slurm);
+    run.config.resolve_populations(cluster::workers_of_islands(placement.layout));
     set_up_log(run.config.log, run.session.world_rank(), placement.mine(run.session.world_rank()).group_rank == 0);
     if (run.is_world_rank_0()) {
         for (const std::string& warning : run.slurm.warnings) {

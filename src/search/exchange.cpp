@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <span>
 #include <utility>
 
 namespace finch::search {
@@ -77,12 +78,24 @@ std::vector<const Individual*> choose(const ExchangeOptions& options, const Popu
     return {};
 }
 
+/// Returns the number of individuals that `island` sends to `target` in one exchange.
+std::size_t migrants_to(const ExchangeOptions& options, int island, int target) {
+    return static_cast<std::size_t>(
+        options.migrants_between.empty()
+            ? options.migrants
+            : options.migrants_between.at(static_cast<std::size_t>(island)).at(static_cast<std::size_t>(target)));
+}
+
 /// Plans a Move of each emigrant to one target island, assigned at random. Returns nothing if there are too few
 /// emigrants for all targets.
 std::vector<Record> plan_moves(const ExchangeOptions& options, const Population& population,
                                const IslandLeaders& leaders, std::int32_t self, RandomStream& random) {
     const auto targets = exchange_targets(options, leaders.island, population.islands(), random);
-    const std::size_t count = static_cast<std::size_t>(options.migrants) * targets.size();
+    std::vector<int> target_of;  // by emigrant
+    for (const int target : targets) {
+        target_of.insert(target_of.end(), migrants_to(options, leaders.island, target), target);
+    }
+    const std::size_t count = target_of.size();
     const auto is_mine = [&](const Individual& one) { return register_writer(one.id, leaders.workers) == self; };
     const auto emigrants =
         choose(options, population, leaders.island, count, 2 * count * leaders.workers.size(), random, is_mine);
@@ -93,8 +106,7 @@ std::vector<Record> plan_moves(const ExchangeOptions& options, const Population&
     const auto order = random.permutation(static_cast<std::uint32_t>(count));
     for (std::size_t i = 0; i < count; ++i) {
         const Individual& emigrant = *emigrants[order[i]];
-        const int target = targets[i / static_cast<std::size_t>(options.migrants)];
-        moves.emplace_back(Move{emigrant, {population.home(emigrant.id).version + 1, self, target}});
+        moves.emplace_back(Move{emigrant, {population.home(emigrant.id).version + 1, self, target_of[i]}});
     }
     return moves;
 }
@@ -103,12 +115,16 @@ std::vector<Record> plan_moves(const ExchangeOptions& options, const Population&
 std::vector<Record> plan_copies(const ExchangeOptions& options, const Population& population,
                                 const IslandLeaders& leaders, RandomStream& random) {
     const auto targets = exchange_targets(options, leaders.island, population.islands(), random);
-    const auto count = static_cast<std::size_t>(options.migrants);
+    std::size_t count = 0;
+    for (const int target : targets) {
+        count = std::max(count, migrants_to(options, leaders.island, target));
+    }
     const auto emigrants =
         choose(options, population, leaders.island, count, count, random, [](const Individual&) { return true; });
     std::vector<Record> copies;
     for (const int target : targets) {
-        for (const Individual* emigrant : emigrants) {
+        const std::size_t most = std::min(emigrants.size(), migrants_to(options, leaders.island, target));
+        for (const Individual* emigrant : std::span(emigrants).first(most)) {
             if (!population.is_member(emigrant->id, target)) {
                 copies.emplace_back(Copy{*emigrant, target});
             }
@@ -240,8 +256,14 @@ std::vector<int> exchange_targets(const ExchangeOptions& options, int island, in
 }
 
 std::size_t exchange_depth(const ExchangeOptions& options) noexcept {
-    return options.emigrants == Emigrants::best ? static_cast<std::size_t>(options.migrants)
-                                                : std::numeric_limits<std::size_t>::max();
+    if (options.emigrants != Emigrants::best) {
+        return std::numeric_limits<std::size_t>::max();
+    }
+    std::int64_t most = options.migrants_between.empty() ? options.migrants : 0;
+    for (const std::vector<std::int64_t>& row : options.migrants_between) {
+        most = std::max(most, row.empty() ? 0 : *std::max_element(row.begin(), row.end()));
+    }
+    return static_cast<std::size_t>(most);
 }
 
 }  // namespace finch::search

@@ -1,6 +1,8 @@
 #include "finch/comm/all_reduce.hpp"
 
 #include "finch/base/clock.hpp"
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
 #include "finch/base/random.hpp"
 
 #include "comm/world_rank.hpp"
@@ -54,6 +56,28 @@ bool equal_on_all_ranks(const std::vector<float>& values) {
     FINCH_MPI(MPI_Allreduce(MPI_IN_PLACE, &equal, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
     return equal == 1;
 }
+
+/// An AllReduce that adds `error` to one value of each bucket.
+class WrongAllReduce : public AllReduce {
+public:
+    WrongAllReduce(AllReduce& right, float error) : right_(right), error_(error) {}
+    [[nodiscard]] bool is_graph_capturable() const override { return right_.is_graph_capturable(); }
+    void start(std::span<float> bucket) override {
+        bucket[bucket.size() / 2] += error_;
+        right_.start(bucket);
+    }
+    void progress() override { right_.progress(); }
+    void wait() override { right_.wait(); }
+    void sum(std::span<double> values) override { right_.sum(values); }
+    void synchronize() override { right_.synchronize(); }
+    void give_up() noexcept override { is_given_up = true; }
+
+    bool is_given_up = false;
+
+private:
+    AllReduce& right_;
+    float error_;
+};
 
 }  // namespace
 
@@ -160,4 +184,31 @@ TEST_CASE("all-reduce: if a rank is missing, wait() throws within the timeout an
     }
     CHECK(first == std::vector<float>(1000, 3.0F));
     CHECK(second == std::vector<float>(77, 3.0F));
+}
+
+TEST_CASE("check_sum: accepts the right sum, and refuses on all ranks a sum that one rank makes wrong") {
+    const Group group(MPI_COMM_WORLD, 0, world_rank());
+    const auto device = backend::make_cpu_device(1);
+    const auto right = make_mpi_all_reduce(group, 30.0);
+    std::string problem;
+
+    CHECK_NOTHROW(check_sum(*right, group, *device));
+    WrongAllReduce wrong(*right, world_rank() == 1 ? 1.0F : 0.0F);
+    try {
+        check_sum(wrong, group, *device);
+    } catch (const Error& error) {
+        problem = error.what();
+    }
+
+    CHECK(problem.find(fmt::format("rank {} of 3 of this worker: a test sum over the ranks gave ", world_rank())) == 0);
+    CHECK(wrong.is_given_up);
+}
+
+TEST_CASE("check_sum: sums nothing on a single rank") {
+    const Group alone(MPI_COMM_SELF, 0, 0);
+    const auto device = backend::make_cpu_device(1);
+    const auto right = make_mpi_all_reduce(alone, 30.0);
+    WrongAllReduce wrong(*right, 1.0F);
+
+    CHECK_NOTHROW(check_sum(wrong, alone, *device));
 }

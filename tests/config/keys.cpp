@@ -89,6 +89,9 @@ std::vector<std::string> companions(const std::string& path, const std::string& 
     if (begins(path, "search.exchange.matrix") && value != "none") {
         return {"search.exchange.topology=matrix", "workers.islands=1"};
     }
+    if (begins(path, "search.exchange.migrants") && value.front() == '[') {
+        return {"workers.islands=1"};
+    }
     if (path == "search.propagator.swarm.cognitive" || path == "search.propagator.swarm.social") {
         return {"search.propagator.swarm.variant=basic"};
     }

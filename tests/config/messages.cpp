@@ -55,6 +55,78 @@ TEST_CASE("exchange.matrix needs one row and one column per island and is accept
             .exchange.matrix == std::vector<std::vector<double>>{{0, 0.5}, {1, 0}});
 }
 
+TEST_CASE("exchange.migrants is a number, or whole numbers with one row and one column per island") {
+    const auto with = [](const std::string& migrants, const std::string& islands) {
+        return problem_of("search: {exchange: {migrants: " + migrants + "}}\nworkers: {islands: " + islands + "}\n");
+    };
+
+    CHECK(with("[[0, 2], [1, 0]]", "2") == "");
+    CHECK(with("[[0, 2], [1, 0]]", "3") ==
+          "file.yaml:1: search.exchange.migrants: is no matrix of 3 × 3, as many as workers.islands has; accepted: 3 "
+          "rows of 3 whole numbers");
+    CHECK(contains(with("[[0, 2], [1]]", "2"), "is no matrix of 2 × 2"));
+    CHECK(contains(with("[[0]]", "auto"), "workers.islands is auto; accepted: a number"));
+    CHECK(contains(with("[[0.5]]", "1"), "'0.5' is no whole number"));
+    CHECK(contains(with("0", "1"), "search.exchange.migrants: '0'"));
+    const auto parsed =
+        config::parse("search: {exchange: {migrants: [[0, 2], [1, 0]]}}\nworkers: {islands: 2}", "f").exchange;
+    CHECK(parsed.migrants_between == std::vector<std::vector<std::int64_t>>{{0, 2}, {1, 0}});
+    CHECK(config::parse("search: {exchange: {migrants: 3}}", "f").exchange.migrants == 3);
+}
+
+TEST_CASE("genetic.population is a number or a multiple of the workers, which a start resolves for each island") {
+    const std::string yaml =
+        "search: {objective: {function: sphere}, propagator: {genetic: {population: 3x workers}}}\n";
+    CHECK(problem_of(yaml) == "");
+    CHECK(contains(problem_of("search: {propagator: {genetic: {population: 3 workers}}}"),
+                   "search.propagator.genetic.population: '3 workers'"));
+    config::Config config = config::parse(yaml, "f");
+    const std::string text = config.text();
+    CHECK(text.find("3x workers") != std::string::npos);
+    CHECK(config.populations_text() == "");
+
+    config.resolve_populations(std::vector{4, 2});
+
+    CHECK(config.populations_text() == "population: island 0: 12 (3x workers), island 1: 6 (3x workers)");
+    CHECK(std::get<search::GeneticOptions>(config.propagator_of(0)).population == 12);
+    CHECK(std::get<search::GeneticOptions>(config.propagator_of(1)).population == 6);
+    CHECK(config.needs().population == 12);
+    CHECK(config.text() == text);
+    config.resolve_populations(std::vector{1});
+    CHECK(std::get<search::GeneticOptions>(config.propagator_of(0)).population == 3);
+}
+
+TEST_CASE("a population without a multiple of the workers is not resolved") {
+    config::Config config = config::parse("search: {propagator: {genetic: {population: 20}}}", "f");
+
+    config.resolve_populations(std::vector{4, 2});
+
+    CHECK(config.islands.empty());
+    CHECK(std::get<search::GeneticOptions>(config.propagator_of(1)).population == 20);
+}
+
+TEST_CASE("data.auto_prob: the blocks cover all systems in order, and exclude weights") {
+    const auto with = [](const std::string& blocks, const std::string& system = "{path: c}") {
+        return problem_of("data: {kind: hdf5, systems: [{path: a}, {path: b}, " + system + "], auto_prob: '" + blocks +
+                          "'}\n");
+    };
+
+    CHECK(with("prob_sys_size") == "");
+    CHECK(with("prob_sys_size;0:2:0.7;2:3:0.3") == "");
+    CHECK(with("prob_sys_size;0:2:0.7;2:4:0.3") ==
+          "file.yaml:1: data.auto_prob: the block 2:4 does not fit; accepted: blocks that cover the 3 data.systems in "
+          "order, each from the end of the last");
+    CHECK(contains(with("prob_sys_size;0:2:1;1:3:1"), "the block 1:3 does not fit"));
+    CHECK(contains(with("prob_sys_size;0:0:1;0:3:1"), "the block 0:0 does not fit"));
+    CHECK(contains(with("prob_sys_size;0:2:1"), "the blocks end at 2; accepted: blocks that cover all 3"));
+    CHECK(contains(problem_of("data: {kind: hdf5, systems: [{path: a, weight: 1}], auto_prob: 'prob_sys_size;0:1:1'}"),
+                   "data.auto_prob: cannot be combined with weights"));
+    CHECK(contains(problem_of("data: {auto_prob: 'prob_sys_size;0:1:1'}"), "the block 0:1 does not fit"));
+    CHECK(config::parse("data: {kind: hdf5, systems: [{path: a}, {path: b}], auto_prob: 'prob_sys_size;0:2:1e-3'}", "f")
+              .recipe({}, 0)
+              .data.system_blocks == std::vector<data::SystemBlock>{{0, 2, 1e-3}});
+}
+
 TEST_CASE("data.expect needs a shape, a number of samples, and either classes or targets") {
     const auto with = [](const std::string& expect) {
         return problem_of("data: {kind: idx, path: here, expect: {" + expect + "}}\n");

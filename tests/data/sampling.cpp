@@ -135,6 +135,33 @@ TEST_CASE("epoch_order: depends on seed, individual and epoch; systems of equal 
     CHECK(of_system(0) != of_system(50));
 }
 
+TEST_CASE("shares: a block has its weight, and its systems share it in proportion to their training images") {
+    const auto samples = [](const std::vector<std::int64_t>& sizes, const std::vector<SystemBlock>& blocks) {
+        const Dataset set = of_sizes(sizes);
+        Options options = of_weights(std::vector<double>(sizes.size()), 1);
+        for (System& system : options.systems) {
+            system.weight.reset();
+        }
+        options.system_blocks = blocks;
+        Split all{.training = {}, .validation = {}};
+        for (std::int64_t sample = 0; sample < set.samples(); ++sample) {
+            all.training.push_back(sample);
+        }
+        std::vector<std::int64_t> found;
+        for (const SystemShare& share : shares_of(options, set, all)) {
+            found.push_back(share.samples);
+        }
+        return found;
+    };
+
+    // As in DeePMD-kit: a block of weight w has w / (sum of all weights), and its systems n / (sum of n in the block).
+    CHECK(samples({10, 30, 20, 40}, {{0, 2, 0.8}, {2, 4, 0.2}}) == std::vector<std::int64_t>{20, 60, 7, 13});
+    CHECK(samples({10, 30, 20, 40}, {{0, 1, 3}, {1, 4, 1}}) == std::vector<std::int64_t>{75, 8, 6, 11});
+    CHECK(samples({10, 30, 20, 40}, {{0, 4, 5}}) == std::vector<std::int64_t>{10, 30, 20, 40});
+    CHECK_THROWS_WITH_AS((void)samples({50, 50}, {{0, 1, 1}, {1, 2, 1e-6}}),
+                         doctest::Contains("data.auto_prob: a block gives system1 none of the 100"), ConfigError);
+}
+
 TEST_CASE("shares: a weight too small for one sample, or a system without training images, is rejected with the key") {
     CHECK_THROWS_WITH_AS((void)shares({60, 41}, {1, 1e-6}),
                          doctest::Contains("data.systems[1].weight: 1e-06 gives system1 none of the 100"), ConfigError);

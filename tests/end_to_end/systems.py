@@ -95,6 +95,8 @@ with Folder() as folder:
     weighted = evolve("weighted", WEIGHTED)
     check(weighted != joint, "weights change nothing")
     check(weighted == evolve("again", WEIGHTED.replace("1}", "3}").replace("2}", "6}")), "the same proportions train otherwise")
+    check(weighted == evolve("blocks", BY_SIZE, "data.auto_prob=prob_sys_size;0:1:0.5;1:2:1"), "blocks of one system train otherwise than weights")
+    check(joint == evolve("one_block", BY_SIZE, "data.auto_prob=prob_sys_size;0:2:1"), "one block of all systems is not by size")
     evolve("one", WEIGHTED, "workers.ranks=1", ranks=1)
     losses = [[row["loss"] for row in individuals(folder.path / f"runs/{name}").values()] for name in ("one", "weighted")]
     check(np.allclose(*losses, atol=1e-5), f"one rank and two: {losses}")

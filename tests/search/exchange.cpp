@@ -181,6 +181,57 @@ TEST_CASE("emigrants: the emigrants of one exchange are all different, and their
     }
 }
 
+TEST_CASE("a matrix of migrants: each pair of islands has its own number, and 0 sends nothing") {
+    for (const ExchangeKind kind : {ExchangeKind::migration, ExchangeKind::pollination}) {
+        const Population population = on_one_island(kind, 4, 40);
+        ExchangeOptions options = always(kind, 1);
+        options.migrants_between = {{9, 3, 0, 1}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
+        std::map<int, std::set<Id>> sent;
+        for (const Record& record : plan(options, population)) {
+            if (const auto* move = std::get_if<Move>(&record)) {
+                sent[move->home.island].insert(move->individual.id);
+            } else {
+                sent[std::get<Copy>(record).island].insert(std::get<Copy>(record).individual.id);
+            }
+        }
+
+        CHECK(sent.size() == 2);
+        CHECK(sent[1].size() == 3);
+        CHECK(sent[3].size() == 1);
+        const std::vector<const Individual*> best = population.best(0, 4);
+        std::set<Id> all = sent[1];
+        all.insert(sent[3].begin(), sent[3].end());
+        CHECK(all.size() == (kind == ExchangeKind::migration ? 4 : 3));  // a copy of the best goes to both islands
+        for (std::size_t place = 0; place < all.size(); ++place) {
+            CHECK(all.contains(best[place]->id));
+        }
+        options.migrants_between.front() = {5, 0, 0, 0};
+        CHECK(plan(options, population).empty());
+    }
+    ExchangeOptions options = always(ExchangeKind::migration, 7);
+    options.migrants_between = {{0, 3}, {5, 0}};
+    CHECK(exchange_depth(options) == 5);
+}
+
+TEST_CASE("a matrix of equal numbers of migrants sends the same as the number") {
+    for (const ExchangeKind kind : {ExchangeKind::migration, ExchangeKind::pollination}) {
+        for (const Emigrants emigrants : {Emigrants::best, Emigrants::random}) {
+            const Population population = on_one_island(kind, 3, 40);
+            ExchangeOptions options = always(kind, 2);
+            options.emigrants = emigrants;
+            const auto by_number = plan(options, population);
+            options.migrants_between.assign(3, {2, 2, 2});
+
+            const auto by_matrix = plan(options, population);
+
+            REQUIRE(by_matrix.size() == by_number.size());
+            for (std::size_t place = 0; place < by_number.size(); ++place) {
+                CHECK(encode(by_matrix[place], 1) == encode(by_number[place], 1));
+            }
+        }
+    }
+}
+
 TEST_CASE("register_writer: returns one worker per individual, for any order of the workers, with even shares") {
     const std::vector<std::int32_t> reversed{3, 2, 1, 0};
     std::map<std::int32_t, int> counts;

@@ -215,7 +215,7 @@ TEST_CASE("limit_memberships: breeding and exchange stay the same if unused memb
 TEST_CASE("limit_memberships: `random` and `tournament` select the same emigrants with limited memberships") {
     for (const Emigrants emigrants : {Emigrants::random, Emigrants::tournament}) {
         for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-            Search search({ExchangeKind::pollination, Topology::all, 0.9, 2, emigrants}, 6, seed, 0.5);
+            Search search({.kind = ExchangeKind::pollination, .migrants = 2, .emigrants = emigrants}, 6, seed, 0.5);
 
             search.run(40);
 

@@ -30,6 +30,9 @@ struct Layout {
     std::vector<std::string> warnings;  ///< workers that span nodes, nodes with unequal numbers of ranks
 };
 
+/// Returns the number of workers of each island.
+[[nodiscard]] std::vector<int> workers_of_islands(const Layout& layout);
+
 /// Returns the name of each rank's node: the host name, or "HOST#1", "HOST#2" … if several nodes have the same host
 /// name. `first_rank_on_node`: for each rank, the lowest rank with which it shares memory.
 [[nodiscard]] std::vector<std::string> names_of_nodes(const std::vector<std::string>& host_of_rank,

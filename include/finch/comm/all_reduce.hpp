@@ -64,4 +64,9 @@ public:
 [[nodiscard]] std::unique_ptr<AllReduce> make_all_reduce(cluster::AllReduceKind kind, const Group& group,
                                                          backend::Device& device, double timeout_seconds);
 
+/// Collective over the worker. Sums known numbers once, as gradients are summed. Throws Error if this rank gets a wrong
+/// sum, or as AllReduce::wait() and synchronize() do. After an exception `all_reduce` has been given up. Does nothing
+/// for a single rank.
+void check_sum(AllReduce& all_reduce, const Group& group, backend::Device& device);
+
 }  // namespace finch::comm

@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -123,6 +124,11 @@ public:
     [[nodiscard]] train::Recipe recipe(const search::Genome& genome, std::uint64_t individual) const;
     /// Returns the propagator options of `island`.
     [[nodiscard]] const search::PropagatorOptions& propagator_of(int island) const;
+    /// Replaces populations that are multiples of an island's number of workers by numbers.
+    void resolve_populations(std::span<const int> workers_of_island);
+    /// Returns the populations that resolve_populations() has set, as text: "population: island 0: 8, island 1: 6";
+    /// empty if there are none.
+    [[nodiscard]] std::string populations_text() const;
     /// The largest numbers that the propagator of any island needs: first points, and individuals to breed from.
     struct Needs {
         std::size_t first_points = 0;

@@ -136,6 +136,13 @@ struct System {
     std::optional<double> weight{};  ///< for its share of each epoch; all systems have a weight, or none has: by size
     bool operator==(const System&) const = default;
 };
+/// Consecutive systems [first, end) that share `weight` in proportion to their numbers of training images.
+struct SystemBlock {
+    std::int64_t first = 0;
+    std::int64_t end = 0;
+    double weight = 1;
+    bool operator==(const SystemBlock&) const = default;
+};
 /// The expected properties of the data files. `finch plan` uses these properties if the files do not exist yet.
 struct Expected {
     std::vector<std::int64_t> shape{};         ///< height, width, channels
@@ -148,8 +155,9 @@ struct Expected {
 };
 struct Options {
     Kind kind = Kind::generated;
-    std::string path{};             ///< a folder; for hdf5 a file; `generated` needs none
-    std::vector<System> systems{};  ///< in place of the path
+    std::string path{};                        ///< a folder; for hdf5 a file; `generated` needs none
+    std::vector<System> systems{};             ///< in place of the path
+    std::vector<SystemBlock> system_blocks{};  ///< cover all systems in order; empty: no blocks, as System::weight says
     Axes axes = Axes::automatic;
     TargetKind answer = TargetKind::label;
     Memory memory = Memory::whole;

@@ -35,6 +35,8 @@ struct ExchangeOptions {
     Topology topology = Topology::all;
     double probability = 0.9;   ///< of an exchange, per island and round (one evaluation by each of its workers)
     std::int64_t migrants = 1;  ///< individuals per target island and exchange
+    /// Numbers of migrants [from][to], which replace `migrants`; 0: none, and the diagonal is unused. Empty: no matrix.
+    std::vector<std::vector<std::int64_t>> migrants_between{};
     Emigrants emigrants = Emigrants::best;
     std::vector<std::vector<double>> matrix{};  ///< for Topology::matrix: probabilities [from][to], diagonal unused
     std::vector<int> node_of_island{};          ///< for Topology::nodes: node numbers; empty: all islands on one node
@@ -55,8 +57,8 @@ struct IslandLeaders {
 /// sent with probability options.probability / (number of the island's workers). Under migration, the messages are
 /// Moves, and each target island gets different emigrants. Emigrants are chosen from the individuals on this island for
 /// which `self` may write the home register. Nothing is sent if there are too few such individuals. Under pollination,
-/// the messages are Copies, and each target island gets the same `migrants` emigrants, or fewer if the island has
-/// fewer. An emigrant is not sent to an island that is known to have it.
+/// the messages are Copies, and each target island gets the same emigrants, or the first of them, or fewer if the
+/// island has fewer. An emigrant is not sent to an island that is known to have it.
 [[nodiscard]] std::vector<Record> plan_exchange(const ExchangeOptions& options, const Population& population,
                                                 const IslandLeaders& leaders, std::int32_t self, RandomStream& random);
 

@@ -68,6 +68,9 @@ struct GeneticOptions {
     double mutation = 0.4;
     double random = 0.1;
     double sigma = 0.05;
+    /// The population as a multiple of the number of workers of the island, before a start replaces it by a number; 0:
+    /// `population` is the number.
+    std::int64_t population_per_worker = 0;
 };
 /// Throws ConfigError if an option is out of its bounds.
 [[nodiscard]] std::unique_ptr<Propagator> make(const GeneticOptions& options, const Space& space, std::uint64_t seed);

@@ -259,7 +259,14 @@ void check(const config::Config& config, const Options& options) {
 Result run(const config::Config& config, const Options& options, std::uint64_t seed) {
     check(config, options);
     const double begin = steady_seconds();
-    Simulation simulation(config, options, seed);
+    config::Config resolved = config;
+    const island::IslandMap islands = islands_of(config, options.workers);
+    std::vector<int> workers;
+    for (int island = 0; island < islands.islands(); ++island) {
+        workers.push_back(static_cast<int>(islands.leaders_of(island).workers.size()));
+    }
+    resolved.resolve_populations(workers);
+    Simulation simulation(resolved, options, seed);
     simulation.run();
     Result result = simulation.result();
     result.wall_seconds = steady_seconds() - begin;
