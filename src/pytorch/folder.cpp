@@ -24,7 +24,7 @@ void refuse_existing(const fs::path& folder) {
 
 void write_files(const fs::path& folder, const Network& network) {
     const auto write = [&folder](const char* name, std::span<const std::byte> bytes) {
-        replace_file(folder / name, {bytes}, Predecessor::drop);
+        replace_file(folder / name, {bytes}, {Predecessor::drop, FolderSync::none});
     };
     const auto write_text = [&write](const char* name, std::string_view text) {
         write(name, std::as_bytes(std::span(text)));
