@@ -140,9 +140,9 @@ def points(kind):
                       for number, mode, span in itertools.product(range(1, len(calls) + 1), modes, spans)]
             if modes[0] in ERRORS:
                 syncs = [number for number, name in enumerate(calls, 1) if name == "fdatasync"]
-                inside = [number for number, name in enumerate(calls, 1) if name == "pwrite"]  # calls of HDF5
-                foremost += [(kind, rank, modes[0], 0, number) for number in inside[1:2]]  # the first archive stays incomplete
-                foremost += [(kind, rank, modes[0], 1, number) for number in syncs[:1] + syncs[-1:] + inside[7::max(1, len(inside) // 5)]]
+                writes = [number for number, name in enumerate(calls, 1) if name == "write"]
+                foremost += [(kind, rank, modes[0], 0, number) for number in writes[3:4]]  # rank 0: of the first archive, after probes and lock
+                foremost += [(kind, rank, modes[0], 1, number) for number in syncs[:1] + syncs[-1:]]
                 foremost += [(kind, rank, modes[0], 0, number) for number in (len(calls) - 9, len(calls) - 1)]
     if SAMPLE == "all":
         return every

@@ -13,13 +13,15 @@ using testing::TemporaryFolder;
 
 namespace {
 
-/// Writes files with the numbers from `first` on in an endless loop. Writes a byte to the pipe `told` after each file.
+/// Writes files with the numbers from `first` on in an endless loop, in memory and directly to the disk in turn. Writes
+/// a byte to the pipe `told` after each file.
 [[noreturn]] void write_for_ever(const std::filesystem::path& path, std::int64_t first, int told) {
     for (std::int64_t number = first;; ++number) {
-        hdf5::write_file(path, [&](hid_t file) {
+        const auto fill = [&](hid_t file) {
             hdf5::write_attribute(file, "number", number);
             hdf5::write_array(file, {"values", {20000}, std::vector<double>(20000, static_cast<double>(number))});
-        });
+        };
+        (number % 2 == 0 ? hdf5::write_file : hdf5::write_large_file)(path, fill, {});
         static_cast<void>(::write(told, "x", 1));
     }
 }
