@@ -175,10 +175,6 @@ void check_data(const data::Options& options, const Tree& written) {
         fail(written["path"], "data.path",
              fmt::format("has no value; data of kind {} is read from there", word(options.kind)));
     }
-    if (options.kind == data::Kind::generated && !options.path.empty()) {
-        fail(written["path"], "data.path",
-             "is not used, since data.kind is generated; accepted: kind: idx, cifar, hdf5 or folder with this path");
-    }
     const bool by_column = std::holds_alternative<data::ColumnValidation>(options.validation);
     if (by_column && options.kind != data::Kind::hdf5) {
         fail(written["validation"], "data.validation",

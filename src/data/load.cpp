@@ -20,7 +20,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void need_path(const Options& options) {
+void check_path(const Options& options) {
+    if (options.kind == Kind::generated && !options.path.empty()) {
+        throw ConfigError(fmt::format(
+            "data.path: {} is not used, since data.kind is generated; accepted: kind: idx, cifar, hdf5 or folder, "
+            "or no path",
+            options.path));
+    }
     if (options.kind != Kind::generated && options.path.empty() && options.systems.empty()) {
         throw ConfigError("data.path: is missing; every kind of data but `generated` is read from files");
     }
@@ -47,10 +53,10 @@ std::optional<Dataset> read_all(const Options& options, Part part) {
 }
 
 Dataset read_test(const Options& options, std::uint64_t seed) {
+    check_path(options);
     if (options.kind == Kind::generated) {
         return generate_test(options, seed);
     }
-    need_path(options);
     auto test = read_all(options, Part::test);
     if (!test) {
         refuse(places_text(options), "has no test set");
@@ -133,13 +139,13 @@ void set_apart(const Options& options, const ColumnValidation& column, Dataset& 
 void set_apart(const Options& /*options*/, const SampledValidation& /*by_split*/, Dataset& /*training*/) {}
 
 Sets read_sets(const Options& options, std::uint64_t seed) {
+    check_path(options);
     if (options.kind == Kind::generated) {
         if (options.memory == Memory::streamed) {
             throw ConfigError("data.memory: streamed is for data from files, and these are generated");
         }
         return generate_sets(options, seed);
     }
-    need_path(options);
     Sets sets{.training = read_all(options, Part::training).value(),
               .test = read_all(options, Part::test).value_or(Dataset{})};
     check_shape(places_text(options), sets.training, sets.test, "test");

@@ -73,7 +73,9 @@ Slots::Slots(const config::Config& config, const data::Datasets& datasets, backe
     // Several slots share a communicator of several ranks only on CPUs. On CPUs, the sequence of Orders fixes the order
     // of the sums.
     all_reduce_ = comm::make_all_reduce(communicator, group, *streams_.front(), config.workers.timeout_seconds);
-    comm::check_sum(*all_reduce_, group, *streams_.front());
+    if (config.trains()) {  // with another objective, followers have no Slots
+        comm::check_sum(*all_reduce_, group, *streams_.front());
+    }
 }
 
 Slots::~Slots() {

@@ -326,7 +326,7 @@ TEST_CASE("invalid combinations of keys are refused") {
         contains(problem_of("training: {optimizer: {sgd: {}, adam: {}}}"), "training.optimizer: a section has 2 keys"));
 }
 
-TEST_CASE("the keys for folders of images, and a path, are refused for other kinds of data") {
+TEST_CASE("the keys for folders of images are refused for other kinds of data") {
     const std::string folder = "data: {kind: folder, path: here, ";
     const std::string idx = "data:\n  kind: idx\n  path: here\n  ";
     CHECK(problem_of(folder + "size: [9, 7], grey: true, background: [0, 0, 255]}") == "");
@@ -334,8 +334,6 @@ TEST_CASE("the keys for folders of images, and a path, are refused for other kin
                  "file.yaml:1: data.size: does not fit data of kind folder; accepted: [height, width]"));
     CHECK(begins(problem_of("data: {size: [28, 28]}"),
                  "file.yaml:1: data.size: does not fit data of kind generated; accepted: one number"));
-    CHECK(begins(problem_of("data: {path: data/mnist}"),
-                 "file.yaml:1: data.path: is not used, since data.kind is generated; accepted: kind: idx, cifar"));
     CHECK(begins(problem_of(idx + "size: [28, 28]\n"), "file.yaml:4: data.size: does not fit data of kind idx"));
     CHECK(begins(problem_of(idx + "grey: true\n"), "file.yaml:4: data.grey: is for data of kind folder"));
     CHECK(begins(problem_of(idx + "background: [0, 0, 0]\n"), "file.yaml:4: data.background: is for data of kind"));

@@ -21,6 +21,7 @@ CASES = {
     "too many islands": (lambda y: y.replace("islands: 2", "islands: 9"), ["workers.islands"]),
     "nothing to train on": (lambda y: y.replace("validation_samples: 203", "validation_samples: 600"), ["data.validation_samples"]),
     "missing data": (lambda y: y.replace("kind: generated, samples: 600, size: 12", "kind: idx, path: nowhere"), ["nowhere"]),
+    "a path that is not read": (lambda y: y.replace("kind: generated,", "kind: generated, path: data/mnist,"), ["data.path: data/mnist is not used", "data.kind is generated"]),
 }
 
 with Folder() as folder:

@@ -1,8 +1,8 @@
 """The figure of the norms that `training.watch` records."""
 import h5py
-from plotly.subplots import make_subplots
 
-from .figures import RUN_COLOURS, loss_axis
+from .axes import value_axis
+from .drawing import RUN_COLOURS, figure
 from .run import read_table
 
 KINDS = {"weight_norm.": "weights", "grad_norm.": "gradient"}
@@ -24,7 +24,7 @@ def layer_norms(run):
     rows = norms(run)
     if rows.empty:
         return "No norms were recorded for the best network."
-    made = make_subplots(1, 2, subplot_titles=list(KINDS.values()), horizontal_spacing=0.08)
+    made = figure(1, 2, 380, {"t": 40}, subplot_titles=list(KINDS.values()), horizontal_spacing=0.08)
     for column, kind in enumerate(KINDS.values(), 1):
         part = rows[rows.kind == kind]
         for place, layer in enumerate(dict.fromkeys(rows.layer)):
@@ -32,9 +32,8 @@ def layer_norms(run):
             made.add_scatter(x=line.epoch.tolist(), y=line.value.tolist(), mode="lines+markers", name=layer, legendgroup=layer, showlegend=column == 1,
                              line={"color": RUN_COLOURS[place % len(RUN_COLOURS)]}, row=1, col=column)
         made.update_xaxes(title="epoch", row=1, col=column)
-        made.update_yaxes(type=loss_axis(part.value), row=1, col=column)
+        made.update_yaxes(**value_axis(part.value), row=1, col=column)
     made.update_yaxes(title="Euclidean norm of the layer", row=1, col=1)
-    made.update_layout(template="plotly_white", height=380, margin={"l": 70, "r": 30, "t": 40, "b": 55}, font={"size": 13})
     return made
 
 
