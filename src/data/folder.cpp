@@ -82,7 +82,7 @@ bool has_image_name(const fs::path& file) {
     return !images::format_of(std::as_bytes(std::span(start))).empty();
 }
 
-/// Counts of what happened to files, with the first example of each.
+/// The numbers of skipped and turned files, by reason, with an example of each.
 class Notes {
 public:
     void add(const std::string& what, const fs::path& example, std::int64_t count = 1) {
