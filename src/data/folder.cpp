@@ -224,7 +224,7 @@ void find_images(const fs::path& folder, Paths around, Notes& notes, Paths& foun
                 find_images(path, around, notes, found);
             }
         } else if (!fs::is_regular_file(path, failure)) {
-            notes.skip(path, "what is no regular file");
+            notes.skip(path, "FIFOs, sockets and devices");
         } else if (!has_image_name(path)) {
             notes.skip(path, "files without an image's extension");
         } else {
