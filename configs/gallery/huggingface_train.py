@@ -2,7 +2,7 @@
 
     FINCH_MNIST=~/mnist python configs/gallery/huggingface_train.py --hidden 64 --layers 2 --lr 0.001
 
-Needs transformers 4.30 or later, and accelerate. The callback Report and the checkpoints are what is specific to Finch.
+Needs transformers 4.30 or later, and accelerate. Only the callback Report and the checkpoints are specific to Finch.
 """
 import pathlib
 import sys

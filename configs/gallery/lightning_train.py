@@ -2,7 +2,7 @@
 
     FINCH_MNIST=~/mnist python configs/gallery/lightning_train.py --width 16 --dropout 0.2 --lr 0.001
 
-Needs lightning 2. The callback Report and the checkpoints are what is specific to Finch.
+Needs lightning 2. Only the callback Report and the checkpoints are specific to Finch.
 """
 import os
 import pathlib

@@ -15,7 +15,7 @@
 namespace finch::app {
 namespace {
 
-/// What people expect of a verb or an option that Finch does not need.
+/// Options of other programs that Finch does not have, and the text that a message shows instead.
 struct Instead {
     std::string_view typed;  ///< separated by blanks
     std::string_view text;

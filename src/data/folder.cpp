@@ -82,7 +82,7 @@ bool has_image_name(const fs::path& file) {
     return !images::format_of(std::as_bytes(std::span(start))).empty();
 }
 
-/// Counts of what happened to files, with the first example of each.
+/// The numbers of skipped and turned files, by reason, with an example of each.
 class Notes {
 public:
     void add(const std::string& what, const fs::path& example, std::int64_t count = 1) {
@@ -224,7 +224,7 @@ void find_images(const fs::path& folder, Paths around, Notes& notes, Paths& foun
                 find_images(path, around, notes, found);
             }
         } else if (!fs::is_regular_file(path, failure)) {
-            notes.skip(path, "what is no regular file");
+            notes.skip(path, "FIFOs, sockets and devices");
         } else if (!has_image_name(path)) {
             notes.skip(path, "files without an image's extension");
         } else {

@@ -27,7 +27,7 @@ std::string bar_text(double share, std::size_t columns, bool has_unicode) {
     return text + (has_unicode ? " " : "] ");
 }
 
-/// Returns the running trainings: "epoch 3/8, 2/8", "2 in training" if no epoch is known.
+/// Returns the running trainings: "2 running, epoch 3/8, 2/8", or "2 running" if no epoch is known.
 std::string trainings_text(const ProgressFacts& facts) {
     const bool has_epochs = std::any_of(facts.trainings.begin(), facts.trainings.end(),
                                         [](const Training& one) { return one.epochs > 0 || one.whole > 0; });

@@ -167,8 +167,8 @@ bool is_run(const fs::path& path) {
     return fs::exists(RunDirectory(path).archive(), none);
 }
 
-/// Returns the run directories that were probably meant by `path`, which is none: runs/NAME, the folder of a file, the
-/// runs in a folder, or one with a similar name.
+/// Returns the run directories that were probably meant by `path`, which is no run directory: runs/NAME, the folder of
+/// a file, the runs in a folder, or one with a similar name.
 std::vector<std::string> runs_meant_by(const fs::path& path) {
     constexpr std::size_t most = 5;
     const fs::path runs = "runs";

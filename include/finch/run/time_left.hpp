@@ -21,9 +21,9 @@ struct SearchBegin {
     double unix_seconds = 0;
 };
 
-/// Predicts the end of a search on world rank 0. The sample for seconds_left() are the last finished evaluations of
-/// this start; their seconds are divided by the share of the time in which the slots were busy. Budgets of hours and
-/// node-hours are deadlines.
+/// Predicts the end of a search on world rank 0. The sample for seconds_left() consists of the last finished
+/// evaluations of this start. Their seconds are divided by the share of the time in which the slots were busy. Budgets
+/// of hours and node-hours are deadlines.
 class TimeLeft {
 public:
     explicit TimeLeft(const SearchBegin& begin) : begin_(begin) {}
