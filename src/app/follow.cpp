@@ -55,8 +55,7 @@ std::vector<std::string> lines_of(const std::string& text, const Terminal& termi
     std::istringstream all(text);
     std::vector<std::string> lines;
     for (std::string line; std::getline(all, line);) {
-        lines.push_back(cut(line, static_cast<std::size_t>(terminal.columns),
-                            terminal.has_unicode ? Ellipsis::unicode : Ellipsis::ascii));
+        lines.push_back(cut(line, static_cast<std::size_t>(terminal.columns), ellipsis_of(terminal)));
     }
     return lines;
 }
@@ -97,7 +96,8 @@ std::string followed_text(const ReadRun& run, const report::Status& status, cons
             lines.resize(room);
             lines.back() = "  ...";
         }
-        lines.insert(lines.end(), {"", how_to_quit});
+        lines.insert(lines.end(),
+                     {"", cut(how_to_quit, static_cast<std::size_t>(terminal.columns), ellipsis_of(terminal))});
     }
     return join(lines, "\n") + "\n";
 }

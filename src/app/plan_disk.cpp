@@ -86,7 +86,8 @@ double models_bytes(const config::Config& config, double leaders, const Networks
     if (config.final_choice) {
         files += 2 * number(config.final_choice->evaluations()) + leaders;
     }
-    const double images = std::min(image_bytes, 200 * number(datasets.training.bytes_per_image()));
+    constexpr double most_images = 2 * (64 + 25);  // mistakes and a sample, of the test and the validation set
+    const double images = std::min(image_bytes, most_images * number(datasets.training.bytes_per_image()));
     const double results = results_bytes(datasets.test) + results_bytes(datasets.training) + images;
     return files * weights + files_at_once * (weights + results);
 }
@@ -115,19 +116,18 @@ DiskUse disk_use(const config::Config& config, const cluster::Layout& layout, co
 }
 
 std::string disk_text(const config::Config& config, const DiskUse& use, const std::filesystem::path& directory) {
-    const auto rounded = [](double bytes) { return mebibytes(bytes); };
     const double growing = use.archive + use.journals;
     const double others = use.snapshots + use.models;
     const double all = others + (use.individuals ? growing : 0);
     std::string text;
     if (use.individuals) {
-        text = fmt::format("disk: at most {} MiB in the run directory: archive {}, journals {}", rounded(all),
-                           rounded(use.archive), rounded(use.journals));
+        text = fmt::format("disk: at most {} MiB in the run directory: archive {}, journals {}", mebibytes(all),
+                           mebibytes(use.archive), mebibytes(use.journals));
     } else {
-        text = fmt::format("disk: archive and journals of 1000 evaluations take at most {} MiB", rounded(growing));
+        text = fmt::format("disk: archive and journals of 1000 evaluations take at most {} MiB", mebibytes(growing));
     }
     if (config.trains()) {
-        text += fmt::format(", snapshots {}, models {}", rounded(use.snapshots), rounded(use.models));
+        text += fmt::format(", snapshots {}, models {}", mebibytes(use.snapshots), mebibytes(use.models));
     }
     if (const auto* const command = std::get_if<config::CommandObjective>(&config.objective)) {
         text += fmt::format("; add the folders that programs keep (keep: {})", word(command->keep));
@@ -142,7 +142,7 @@ std::string disk_text(const config::Config& config, const DiskUse& use, const st
     const std::filesystem::space_info space = std::filesystem::space(there, failure);
     if (!failure && static_cast<double>(space.available) < all) {
         text += fmt::format("warning: the run directory may need {} MiB, but {} has only {} MiB of free space\n",
-                            rounded(all), there.string(), space.available >> 20);
+                            mebibytes(all), there.string(), space.available >> 20);
     }
     return text;
 }

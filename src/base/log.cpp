@@ -29,10 +29,6 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
     return spdlog::level::info;
 }
 
-bool is_on_terminal(const LogOptions& options) {
-    return options.path.empty() && LiveLine::available();
-}
-
 /// A sink for standard output that clears the live line before it writes a line.
 class TerminalSink : public spdlog::sinks::ansicolor_stdout_sink_mt {
 public:
@@ -69,6 +65,10 @@ void set_up_log(const LogOptions& options, int world_rank, bool is_leader) {
     spdlog::set_default_logger(std::move(logger));
 }
 
+bool is_on_terminal(const LogOptions& options) {
+    return options.path.empty() && LiveLine::available();
+}
+
 std::size_t log_prefix(const LogOptions& options) {
     const std::string_view shown = is_on_terminal(options) ? "10:02:03 I " : "2026-01-02 10:02:03 I ";
     return shown.size() + std::string_view(options.ranks == LogRanks::leader ? "" : "[0] ").size();
@@ -83,8 +83,7 @@ void LiveLine::show(const std::string& text) {
     if (available()) {
         const Terminal now = terminal();
         const auto columns = static_cast<std::size_t>(now.columns);
-        std::fprintf(stdout, "\r\033[K%s",
-                     cut(text, columns - 1, now.has_unicode ? Ellipsis::unicode : Ellipsis::ascii).c_str());
+        std::fprintf(stdout, "\r\033[K%s", cut(text, columns - 1, ellipsis_of(now)).c_str());
         std::fflush(stdout);
     }
 }

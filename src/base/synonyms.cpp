@@ -140,7 +140,7 @@ constexpr auto table = std::to_array<Synonyms>({
     {"first", "initial_points points_to_evaluate enqueue_trial warm_start"},
     {"retries", "max_retry"},
     {"probability", "migration_probability"},
-    {"topology", "migration_topology"},
+    {"migrants", "migration_topology"},
     {"emigrants", "emigration_propagator"},
     {"best", "SelectMin"},
     {"exchange", "migration"},

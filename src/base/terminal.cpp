@@ -77,6 +77,10 @@ Terminal terminal() {
     return found;
 }
 
+Ellipsis ellipsis_of(const Terminal& terminal) {
+    return terminal.has_unicode ? Ellipsis::unicode : Ellipsis::ascii;
+}
+
 std::string bold(const std::string& text, const Terminal& terminal) {
     return terminal.has_colours ? "\033[1m" + text + "\033[0m" : text;
 }

@@ -5,6 +5,7 @@
 #include <csetjmp>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -18,6 +19,8 @@ using Bytes = std::span<const std::byte>;
 /// Returns the orientation in EXIF data, which begin with a TIFF header: 1 to 8, or 1 if there is none. Throws
 /// ImageError if the header is broken.
 [[nodiscard]] int exif_orientation(Bytes exif);
+/// Returns `data` without the prefix "Exif", 0, 0; nothing if it has no such prefix.
+[[nodiscard]] std::optional<Bytes> after_exif_prefix(Bytes data);
 
 /// Returns `image` upright. `orientation`: 1 to 8, as defined by TIFF 6.0 and EXIF.
 [[nodiscard]] Image turn(Image image, int orientation);

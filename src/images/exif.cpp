@@ -1,5 +1,7 @@
 #include "codecs.hpp"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 namespace finch::images {
@@ -33,6 +35,14 @@ private:
 };
 
 }  // namespace
+
+std::optional<Bytes> after_exif_prefix(Bytes data) {
+    constexpr std::array prefix{std::byte{'E'}, std::byte{'x'}, std::byte{'i'}, std::byte{'f'}, std::byte{0}};
+    constexpr std::size_t size = 6;  // the last byte is 0 or 255
+    return data.size() > size && std::equal(prefix.begin(), prefix.end(), data.begin())
+               ? std::optional(data.subspan(size))
+               : std::nullopt;
+}
 
 int exif_orientation(Bytes exif) {
     const auto begins = [exif](const char* text) {

@@ -3,7 +3,6 @@
 #include "codecs.hpp"
 
 #include <cstdio>  // jpeglib.h needs it
-#include <cstring>
 #include <jpeglib.h>
 // jpeglib.h must come first
 #include <jerror.h>
@@ -51,10 +50,8 @@ void jpeg_step(JpegReader& reader, JpegErrors& errors, const Step& step) {
 
 int orientation_of_jpeg(const jpeg_decompress_struct& jpeg) {
     for (const jpeg_marker_struct* marker = jpeg.marker_list; marker != nullptr; marker = marker->next) {
-        constexpr std::size_t prefix = 6;  // "Exif", 0, 0
-        const Bytes data = std::as_bytes(std::span(marker->data, marker->data_length));
-        if (data.size() > prefix && std::memcmp(data.data(), "Exif", 5) == 0) {
-            return exif_orientation(data.subspan(prefix));
+        if (const auto exif = after_exif_prefix(std::as_bytes(std::span(marker->data, marker->data_length)))) {
+            return exif_orientation(*exif);
         }
     }
     return 1;

@@ -95,9 +95,7 @@ int orientation_of_png(const PngReader& reader) {
         if (std::string_view(text.key) == "Raw profile type exif" && text.text != nullptr && *text.text != 0) {
             const std::vector<std::byte> bytes = exif_in_text(text.text);
             const Bytes raw(bytes);
-            constexpr std::size_t prefix = 6;  // "Exif", 0, 0
-            const bool has_prefix = raw.size() > prefix && std::memcmp(raw.data(), "Exif", 4) == 0;
-            return exif_orientation(has_prefix ? raw.subspan(prefix) : raw);
+            return exif_orientation(after_exif_prefix(raw).value_or(raw));
         }
     }
     return 1;

@@ -2,7 +2,8 @@
 
 #include "codecs.hpp"
 
-#include <cstring>
+#include <algorithm>
+#include <array>
 #include <utility>
 
 namespace finch::images {

@@ -17,11 +17,6 @@ constexpr double line_seconds = 0.1;  ///< minimum time between two lines; other
 constexpr double prediction_seconds = 2;    ///< minimum time between two predictions of the time left
 constexpr double prediction_share = 0.005;  ///< of the time that predictions may take
 
-/// True if the log lines appear on a terminal, above the live line.
-bool is_on_terminal(const config::Config& config) {
-    return config.log.path.empty() && LiveLine::available();
-}
-
 /// The properties of the output that receives the log lines.
 Terminal log_output(const config::Config& config) {
     return config.log.path.empty() ? terminal() : Terminal{};
@@ -130,7 +125,7 @@ void Progress::tick(const search::Population& population) {
         last_live_ = now;
         LiveLine::show(summary(population, terminal()));
     }
-    if (!is_on_terminal(config_) && now - last_progress_ >= config_.log.interval_seconds) {
+    if (!is_on_terminal(config_.log) && now - last_progress_ >= config_.log.interval_seconds) {
         last_progress_ = now;
         spdlog::info("{}", summary(population, log_output(config_)));
     }

@@ -140,7 +140,7 @@ std::string progress_text(const ProgressFacts& facts, const Terminal& terminal) 
         return line_of(facts, terminal, 0, facts.measure);
     }
     const auto most = static_cast<std::size_t>(std::max(1, terminal.columns - 1));
-    const Ellipsis ellipsis = terminal.has_unicode ? Ellipsis::unicode : Ellipsis::ascii;
+    const Ellipsis ellipsis = ellipsis_of(terminal);
     std::string text;
     for (const auto& [columns, measure] :
          {std::pair(bar_columns, facts.measure), std::pair(bar_columns / 2, facts.measure),
@@ -157,7 +157,7 @@ std::string result_text(const search::Individual& individual, const ResultLine& 
     const std::size_t widest =
         terminal.can_rewrite ? std::min(widest_line, static_cast<std::size_t>(terminal.columns)) : widest_line;
     const std::size_t most = widest - std::min(widest, line.prefix);
-    const Ellipsis ellipsis = terminal.has_unicode ? Ellipsis::unicode : Ellipsis::ascii;
+    const Ellipsis ellipsis = ellipsis_of(terminal);
     std::string text = to_text(individual.id);
     text += individual.is_repeat() ? fmt::format(" repeats {}: ", to_text(individual.parents[0])) : ": ";
     text += outcome_text(individual, line, terminal);
@@ -177,9 +177,7 @@ std::string result_text(const search::Individual& individual, const ResultLine& 
 
 std::string on_one_row(const std::string& text, std::size_t prefix, const Terminal& terminal) {
     const auto columns = static_cast<std::size_t>(terminal.columns);
-    return terminal.can_rewrite ? cut(text, columns - std::min(columns, prefix),
-                                      terminal.has_unicode ? Ellipsis::unicode : Ellipsis::ascii)
-                                : text;
+    return terminal.can_rewrite ? cut(text, columns - std::min(columns, prefix), ellipsis_of(terminal)) : text;
 }
 
 }  // namespace finch::run

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """pages.py SOURCE_FOLDER: finds pages of the manual that are hard to read, and links that lead nowhere.
 
-The pages are README.md and docs/*.md. This test fails on
+The pages are README.md, docs/*.md and the .md files of configs. This test fails on
 
 - a page of more than 300 lines. A generated part, between `<!-- NAME: written by … -->` and `<!-- end of NAME -->`, does not count;
 - a sentence of more than 35 words. A list of words in backquotes counts as one word, and the target of a link as none. An item
@@ -78,8 +78,9 @@ def check(root):
     """Returns one message per mistake in the pages under `root`."""
     wrong = []
     pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    others = sorted((root / "configs").glob("**/*.md"))
     linked = set()
-    for page in pages:
+    for page in [*pages, *others]:
         name, text = page.relative_to(root).as_posix(), page.read_text(encoding="utf-8")
         count = re.sub(GENERATED, "", text, flags=re.DOTALL).count("\n")
         if count > LINES:

@@ -12,6 +12,9 @@ namespace finch {
 /// rank that LogOptions::ranks excludes still logs warnings and errors.
 void set_up_log(const LogOptions& options, int world_rank, bool is_leader);
 
+/// Returns true if log lines appear on a terminal, which can also show a progress line.
+[[nodiscard]] bool is_on_terminal(const LogOptions& options);
+
 /// Returns the number of characters before the text of a line of world rank 0.
 [[nodiscard]] std::size_t log_prefix(const LogOptions& options);
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "finch/base/words.hpp"
+
 #include <functional>
 #include <string>
 
@@ -22,6 +24,9 @@ struct Terminal {
 /// The standard output of this process. Open MPI's mpirun gives every rank a pseudo-terminal and forwards the output,
 /// so under mpirun this is the standard output of mpirun. The size is measured again at each call.
 [[nodiscard]] Terminal terminal();
+
+/// Returns how a cut text ends on `terminal`.
+[[nodiscard]] Ellipsis ellipsis_of(const Terminal& terminal);
 
 /// Returns `text` in bold if `terminal` has colours.
 [[nodiscard]] std::string bold(const std::string& text, const Terminal& terminal);
