@@ -134,6 +134,7 @@ int export_network(const ExportOptions& options, ExportFormat format) {
     }
     fmt::print("{} Written to {}: model.py, example.py, model.safetensors, model.pt{}\n", network.title,
                folder.string(), format == ExportFormat::onnx ? ", model.onnx" : "");
+    fmt::print("use it: python3 {} FILE…\n", shell_argument((folder / "example.py").string()));
     return exit_done;
 }
 

@@ -59,7 +59,8 @@ Dataset read_test(const Options& options, std::uint64_t seed) {
     }
     auto test = read_all(options, Part::test);
     if (!test) {
-        refuse(places_text(options), "has no test set");
+        refuse(places_text(options),
+               options.kind == Kind::folder ? "has no test set; expected test/CLASS with images" : "has no test set");
     }
     return *std::move(test);
 }

@@ -7,8 +7,11 @@ namespace {
 constexpr const char* image_reader = R"(
 def pixels_of(path):
     """Returns an image as pixels (height, width, channels), converted as by Finch's tools/images_to_hdf5.py."""
-    with Image.open(path) as file:
-        image = ImageOps.exif_transpose(file)
+    try:
+        with Image.open(path) as file:
+            image = ImageOps.exif_transpose(file)
+    except OSError as error:  # no file, or no image
+        sys.exit(f"{{path}}: {{error}}")
     if image.mode[0] in "IF":
         {deep}
     if image.mode in ("LA", "PA", "RGBA") or "transparency" in image.info:
@@ -56,9 +59,12 @@ Needs PyTorch, numpy{}.
 """
 import sys
 
-import numpy as np
+try:
+    import numpy as np
 {}
-import model
+    import model
+except ModuleNotFoundError as error:
+    sys.exit(f"example.py needs the Python package {{error.name}}")
 
 {}
 
@@ -69,7 +75,7 @@ for path in sys.argv[1:]:
 {})",
                        reads_images ? "IMAGE" : "ARRAY.npy",
                        network.classifies ? "most probable classes" : "predicted numbers",
-                       reads_images ? " and Pillow" : "", reads_images ? "from PIL import Image, ImageOps\n" : "",
+                       reads_images ? " and Pillow" : "", reads_images ? "    from PIL import Image, ImageOps\n" : "",
                        reader, network.classifies ? print_classes : print_values);
 }
 

@@ -24,8 +24,9 @@ std::string launcher(const store::ArchiveFacts& facts, const Commands& commands)
         ranks += key.first == facts.restarts ? report.ranks : 0;
     }
     const bool has_too_many = commands.most_ranks > 0 && ranks > commands.most_ranks;
-    return fmt::format("{}{} evolve",
-                       ranks > 1 ? fmt::format("mpirun -n {}{} ", ranks, has_too_many ? " --oversubscribe" : "") : "",
+    const std::string options =
+        fmt::format("{}{}", has_too_many ? " --oversubscribe" : "", commands.is_root ? " --allow-run-as-root" : "");
+    return fmt::format("{}{} evolve", ranks > 1 ? fmt::format("mpirun -n {}{} ", ranks, options) : "",
                        commands.program);
 }
 

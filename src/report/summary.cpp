@@ -177,11 +177,23 @@ std::string test_sentence(const Run& run) {
         return "";
     }
     const SampleLosses& test = *run.test;
-    const std::string value =
-        test.errors ? fmt::format("an error of {:.2f} %", 100 * test.loss) : fmt::format("a loss of {:.4g}", test.loss);
-    return fmt::format(
-        "On the {} test samples, which the search has not seen, the network in models/best.h5 has {}{}.", test.samples,
-        value, test.interval ? fmt::format(" (95 % interval: {})", interval_text(run, test, *test.interval)) : "");
+    const auto value = [](const SampleLosses& one) {
+        return one.errors ? fmt::format("an error of {:.2f} %", 100 * one.loss)
+                          : fmt::format("a loss of {:.4g}", one.loss);
+    };
+    const std::string text =
+        fmt::format("On the {} test samples, which the search has not seen, the network in models/best.h5 has {}{}.",
+                    test.samples, value(test),
+                    test.interval ? fmt::format(" (95 % interval: {})", interval_text(run, test, *test.interval)) : "");
+    const auto validation = sample_losses(run.input.results, "validation", test.errors.has_value());
+    const bool is_worse = validation && validation->interval && test.interval &&
+                          validation->errors.has_value() == test.errors.has_value() &&
+                          test.interval->low > validation->interval->high;
+    return is_worse ? fmt::format(
+                          "{} This is worse than {} on the {} validation samples, which the search has seen: "
+                          "more validation samples would make its choice more reliable.",
+                          text, value(*validation), validation->samples)
+                    : text;
 }
 
 std::string equals_sentence(const Run& run) {

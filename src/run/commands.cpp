@@ -50,6 +50,7 @@ report::Commands commands() {
     const char* const path = std::getenv("PATH");  // NOLINT: one thread
     report::Commands found =
         commands_of(fs::read_symlink("/proc/self/exe", none), fs::current_path(none), path == nullptr ? "" : path);
+    found.is_root = ::geteuid() == 0;
     found.most_ranks = ::sysconf(_SC_NPROCESSORS_ONLN);
     return found;
 }

@@ -94,7 +94,7 @@ void Progress::finished(const search::Individual& individual, const search::Popu
     is_new_best_ = best != nullptr && best->id == individual.id && best->is_complete();
     const bool is_failure = search::has_failed(individual);
     const double now = steady_seconds();
-    if (now - last_line_ < line_seconds) {
+    if (now - last_line_ < line_seconds && !is_new_best_) {
         ++unsaid_;
         unsaid_failures_ += is_failure ? 1 : 0;
         return;

@@ -237,7 +237,8 @@ def check_example(folder, best_file, images):
     opaque.putalpha(100)
     opaque.save(folder / "clear.png")
     Image.fromarray(np.arange(99, dtype=np.uint16).reshape(9, 11)).save(folder / "deep.png")
-    for name, what in (("clear.png", "transparent pixels"), ("deep.png", "more than 8 bits")):
+    (folder / "text.png").write_text("no image")
+    for name, what in (("clear.png", "transparent pixels"), ("deep.png", "more than 8 bits"), ("text.png", "cannot identify"), ("none.png", "No such file")):
         code, said = run_example(folder, folder / name)
         check(code == 1 and what in said and said.count("\n") == 1, f"{name}\n{said}")
     picture.resize((30, 30)).save(folder / "large.jpg")

@@ -201,6 +201,23 @@ TEST_CASE("the test result has Wilson's interval; without a test set there is no
     CHECK(mentions(run.about(Topic::test), "an error of 10.00 % (95 % interval: 5.52 to 17.44 %)"));
 }
 
+TEST_CASE("a network that is worse on the test set than on the validation set, beyond both intervals, is called so") {
+    SmallRun run = converged_run();
+    run.results = classification_results("test", 200, 0.8);
+    NamedArrays validation = classification_results("validation", 100, 0.99);
+    run.results.insert(run.results.end(), validation.begin(), validation.end());
+    CHECK(mentions(run.about(Topic::test), "This is worse than an error of 1.00 % on the 100 validation samples"));
+
+    run.results = classification_results("test", 200, 0.95);
+    run.results.insert(run.results.end(), validation.begin(), validation.end());
+    CHECK_FALSE(mentions(run.about(Topic::test), "worse"));
+
+    run.results = classification_results("test", 200, 1);  // better
+    validation = classification_results("validation", 100, 0.5);
+    run.results.insert(run.results.end(), validation.begin(), validation.end());
+    CHECK_FALSE(mentions(run.about(Topic::test), "worse"));
+}
+
 TEST_CASE("a test loss of targets has the bootstrap's interval, if the recorded loss is their mean") {
     SmallRun run = converged_run();
     run.competition.measure = {};
@@ -420,6 +437,9 @@ TEST_CASE("next: commands name programs as the user can type them, and oversubsc
     CHECK(mentions(run.about(Topic::next), "look at it: 'my tools/report.py' runs/a\n"));
 
     run.commands.most_ranks = 4;
+    run.commands.is_root = true;
+    CHECK(mentions(run.about(Topic::next), "resume it: mpirun -n 4 --allow-run-as-root build/finch evolve "));
+    run.commands.is_root = false;
     CHECK(mentions(run.about(Topic::next), "resume it: mpirun -n 4 build/finch evolve "));
     run.facts.state = RunState::running;
     CHECK(run.about(Topic::next) == "watch it: build/finch show runs/a --follow\n");

@@ -12,9 +12,9 @@
 
 namespace finch::run {
 
-/// The progress messages for the user, on world rank 0. Prints a line per finished individual, or a count if
-/// individuals finish faster than a person can read. A progress line is updated at the bottom of a terminal; elsewhere
-/// it is printed every log.interval_seconds. Failures are logged as warnings.
+/// The progress messages for the user, on world rank 0. Prints a line per finished individual. If individuals
+/// finish faster than a person can read, it prints each new best, and counts the others. A progress line is updated at
+/// the bottom of a terminal; elsewhere it is printed every log.interval_seconds. Failures are logged as warnings.
 class Progress : public island::Observer {
 public:
     /// `before`: the population of the run at the beginning of this start. `evaluator`: of this worker.
