@@ -37,6 +37,7 @@ NOT_RUN = {
     "FINCH_MNIST=data/mnist tools/test.sh": TESTS,
     "tools/fetch_mnist.sh data/mnist": "needs a network",
     "python3 best/example.py digit.png": "needs PyTorch: exported_network.py runs it",
+    "/usr/bin/python3 photos-best/example.py data/shapes/test/circle/0000.jpg": "the same",
     "cmake --install build --prefix /apps/finch/0.1.0": INSTALLS,
     "module use /apps/finch/0.1.0/share/finch/modulefiles && module load finch": MODULES,
     "module use /apps/finch/0.1.0/share/finch/modulefiles": MODULES,
@@ -53,6 +54,7 @@ CODES = {"doctor": (0, 1), "runs/*": (0, 75)}
 SMALLER = {
     "mnist.yaml": ["data.expect=none", "data.training_samples=240", "data.validation_samples=80", "training.epochs=2", "search.space.conv_layers={int: [2, 3]}",
                    "search.budget.evaluations=4"],
+    "images.yaml": ["training.epochs=1", "search.budget.evaluations=3"],
     "sphere.yaml": ["search.budget.evaluations=50"],
     "quickstart.yaml": ["data.samples=400", "data.validation_samples=100", "training.epochs=1", "search.budget.evaluations=6"],
 }
