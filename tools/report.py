@@ -25,6 +25,9 @@ def write(given, runs, reload_seconds=0):
     """Replaces the file, so that a browser never reads half of it. Returns the number of figures."""
     page = build(runs)
     text = page.text_of_page(given.plotly, reload_seconds)
+    if given.output.exists() and not given.output.is_file():  # a device or a FIFO cannot be replaced
+        given.output.write_text(text, encoding="utf-8")
+        return page.figures
     part = given.output.with_name(f".{given.output.name}.{os.getpid()}")
     try:
         part.write_text(text, encoding="utf-8")

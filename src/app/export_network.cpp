@@ -110,10 +110,13 @@ std::pair<int, std::string> run_in_shell(const std::string& command) {
 
 void write_onnx(const std::filesystem::path& folder, bool float_pixels) {
     const char* const chosen = std::getenv("FINCH_PYTHON");
-    const std::string python = chosen == nullptr || *chosen == '\0' ? "python3" : chosen;
-    const auto [status, said] =
-        run_in_shell(fmt::format("cd {} && {} -c {} {}", quoted_for_shell(folder.string()), quoted_for_shell(python),
-                                 quoted_for_shell(onnx_script), float_pixels ? "float32" : "uint8"));
+    std::string python = chosen == nullptr || *chosen == '\0' ? "python3" : chosen;
+    if (python.find('/') != std::string::npos) {
+        python = std::filesystem::absolute(python).string();  // the command runs in another folder
+    }
+    const auto [status, said] = run_in_shell(
+        fmt::format("cd {} && {} -c {} {}", quoted_for_shell(std::filesystem::absolute(folder).string()),
+                    quoted_for_shell(python), quoted_for_shell(onnx_script), float_pixels ? "float32" : "uint8"));
     if (status != 0) {
         throw ConfigError(
             fmt::format("{} is complete, but without model.onnx: {} could not write it ({}); accepted: FINCH_PYTHON, a "
@@ -128,6 +131,9 @@ int export_network(const ExportOptions& options, ExportFormat format) {
     const pytorch::Network network = network_of(options.run);
     const std::filesystem::path run = (std::filesystem::absolute(options.run) / "").lexically_normal().parent_path();
     const std::filesystem::path folder = options.output.value_or(run.filename().string() + "-pytorch");
+    if (folder.empty()) {
+        throw ConfigError("--output: is empty; accepted: a new folder, or an empty one");
+    }
     pytorch::write_folder(folder, network);
     if (format == ExportFormat::onnx) {
         write_onnx(folder, network.float_pixels);

@@ -1,5 +1,7 @@
 #include "finch/base/log.hpp"
 
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
 #include "finch/base/terminal.hpp"
 #include "finch/base/words.hpp"
 
@@ -52,7 +54,11 @@ void set_up_log(const LogOptions& options, int world_rank, bool is_leader) {
     }
     if (!options.path.empty()) {
         const std::string path = world_rank == 0 ? options.path : options.path + "." + std::to_string(world_rank);
-        sinks.push_back(std::make_shared<spdlog::sinks::basic_file_sink_mt>(path));
+        try {
+            sinks.push_back(std::make_shared<spdlog::sinks::basic_file_sink_mt>(path));
+        } catch (const spdlog::spdlog_ex& problem) {
+            throw ConfigError(fmt::format("log.path: {} cannot be written ({})", path, problem.what()));
+        }
     }
     auto logger = std::make_shared<spdlog::logger>("finch", sinks.begin(), sinks.end());
     const bool speaks =

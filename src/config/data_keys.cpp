@@ -103,6 +103,9 @@ void check_blocks(const data::Options& options, const Tree& written) {
     if (systems > 0 && options.systems.front().weight) {
         fail(written, path, "cannot be combined with weights of data.systems; accepted: one of them");
     }
+    if (systems == 0) {
+        fail(written, path, "needs data.systems; accepted: none");
+    }
     std::int64_t next = 0;
     for (const data::SystemBlock& block : options.system_blocks) {
         if (block.first != next || block.end <= block.first || block.end > systems) {

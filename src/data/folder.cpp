@@ -312,6 +312,12 @@ std::optional<Dataset> read_folder(const fs::path& root, const Options& options,
     }
     std::transform(classes.begin(), classes.end(), std::back_inserter(set.class_names),
                    [](const std::string& name) { return printable_line(name); });
+    for (auto one = set.class_names.begin(); one != set.class_names.end(); ++one) {
+        if (std::find(set.class_names.begin(), one, *one) != one) {
+            refuse(root,
+                   fmt::format("two classes are both called '{}' without their control characters; rename one", *one));
+        }
+    }
     notes.log(root);
     return set;
 }

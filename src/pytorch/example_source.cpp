@@ -25,7 +25,10 @@ def pixels_of(path):
 constexpr const char* array_reader = R"(
 def pixels_of(path):
     """Returns an array (height, width, channels) that numpy.save() wrote."""
-    return np.load(path).astype(np.{type}).reshape(model.SHAPE)
+    try:
+        return np.load(path).astype(np.{type}).reshape(model.SHAPE)
+    except (OSError, ValueError) as error:  # no file, or no array of this shape
+        sys.exit(f"{{path}}: {{error}}")
 )";
 
 constexpr const char* deep_refused = R"(sys.exit(f"{path}: has more than 8 bits in each channel; save it with 8"))";

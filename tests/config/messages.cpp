@@ -119,6 +119,8 @@ TEST_CASE("data.auto_prob: the blocks cover all systems in order, and exclude we
     CHECK(contains(with("prob_sys_size;0:2:1;1:3:1"), "the block 1:3 does not fit"));
     CHECK(contains(with("prob_sys_size;0:0:1;0:3:1"), "the block 0:0 does not fit"));
     CHECK(contains(with("prob_sys_size;0:2:1"), "the blocks end at 2; accepted: blocks that cover all 3"));
+    CHECK(contains(problem_of("data: {kind: hdf5, path: a, auto_prob: 'prob_sys_size;0:1:1'}"),
+                   "data.auto_prob: needs data.systems; accepted: none"));
     CHECK(contains(problem_of("data: {kind: hdf5, systems: [{path: a, weight: 1}], auto_prob: 'prob_sys_size;0:1:1'}"),
                    "data.auto_prob: cannot be combined with weights"));
     CHECK(contains(problem_of("data: {auto_prob: 'prob_sys_size;0:1:1'}"), "the block 0:1 does not fit"));

@@ -181,6 +181,11 @@ TEST_CASE("folder: folders without images, incomplete sets and other files are r
     CHECK(contains(problem_in(options), "train/dog: holds no images, so nothing would train this class"));
     write_image(photos / "train/dog/1.png", 1);
     CHECK(problem_in(options) == "");
+    write_image(photos / "train/e\nf/1.png", 1);
+    write_image(photos / "train/e\rf/1.png", 1);
+    CHECK(contains(problem_in(options), "photos: two classes are both called 'e?f' without their control characters"));
+    fs::remove_all(photos / "train/e\nf");
+    fs::remove_all(photos / "train/e\rf");
     write_image(photos / "test/cow/1.png", 1);
     CHECK(contains(problem_in(options), "test/cow: is a class without images in "));
     fs::remove_all(photos / "test");

@@ -343,7 +343,11 @@ def small_page(folder):
     text = page.read_text()
     check(len(text) < 1e6 and re.search(r'<script src="https://cdn\.plot\.ly/plotly-\d+\.\d+\.\d+\.min\.js">', text), f"{len(text)} bytes")
     check("The plotting library is missing" in re.sub(r"<script>.*?</script>", "", dumped(page)[0], flags=re.DOTALL), "without a network the page says nothing")
-    passed("--plotly cdn makes a small page")
+    os.mkfifo(folder.path / "pipe")
+    with subprocess.Popen(["cat", "pipe"], cwd=folder.path, stdout=subprocess.PIPE) as reader:
+        made(folder, "runs/front", "-o", "pipe", "--plotly", "cdn")
+        check(reader.communicate()[0].startswith(b"<!doctype html>") and (folder.path / "pipe").is_fifo(), "a FIFO is replaced, or gets no page")
+    passed("--plotly cdn makes a small page, also in a FIFO")
 
 
 def dark_page(folder):

@@ -1,4 +1,6 @@
 """Colours, sizes and texts of the figures. page.js replaces these colours on a dark page."""
+import html
+
 import plotly.graph_objects as go
 import plotly.io
 from plotly.subplots import make_subplots
@@ -34,7 +36,7 @@ def numbers(values):
 def describe(run, rows):
     """Returns a text for each individual: its id, its loss and its genes."""
     def text(value):
-        return f"{value:.4g}" if isinstance(value, float) else str(value)
+        return f"{value:.4g}" if isinstance(value, float) else html.escape(str(value))
     measure = run.measure
     return [f"{name}, {measure.name} {measure.text(row.loss)}<br>" + "<br>".join(f"{gene.name} = {text(row[gene.name])}" for gene in run.active_genes(row))
             for name, row in rows.iterrows()]

@@ -110,10 +110,15 @@ class Run:
         return [gene for gene in self.genes if is_active(gene)]
 
     @property
+    def has_journals(self):
+        """True if a restart may add results to the archive."""
+        return any(self.path.glob("state/**/*.journal"))
+
+    @property
     def summary(self):
         """The sentences that Finch wrote with the archive; empty if the file is missing."""
         file = self.path / "summary.txt"
-        return file.read_text(encoding="utf-8") if file.is_file() else ""
+        return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
 
     @property
     def settings(self):

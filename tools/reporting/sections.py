@@ -239,7 +239,8 @@ def build(runs):
     run = best_of(runs)
     page = Page(" and ".join(run.name for run in runs) if len(runs) < 4 else f"{len(runs)} runs")
     if run.complete.empty:
-        page.text(f"{run.name} has no result.")
+        unread = " The archive is written at times: results of a run that was killed are in its journals, and the next start adds them." if run.has_journals else ""
+        page.text(f"{run.name} has no result in its archive.{unread}")
         add_outcomes(page, run)
     scope = f"This summary and the figures below Progress show {run.name}{', the best of the runs' if len(run.complete) else ''}."
     add_sentences(page, run, scope if len(runs) > 1 else "")
