@@ -346,7 +346,7 @@ def small_page(folder):
     os.mkfifo(folder.path / "pipe")
     with subprocess.Popen(["cat", "pipe"], cwd=folder.path, stdout=subprocess.PIPE) as reader:
         made(folder, "runs/front", "-o", "pipe", "--plotly", "cdn")
-        check(reader.communicate()[0].startswith(b"<!doctype html>") and (folder.path / "pipe").is_fifo(), "a FIFO is replaced, or gets no page")
+        check(reader.communicate()[0].startswith(b"<!DOCTYPE html>") and (folder.path / "pipe").is_fifo(), "a FIFO is replaced, or gets no page")
     passed("--plotly cdn makes a small page, also in a FIFO")
 
 
