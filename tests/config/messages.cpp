@@ -123,7 +123,6 @@ TEST_CASE("data.auto_prob: the blocks cover all systems in order, and exclude we
                    "data.auto_prob: needs data.systems; accepted: none"));
     CHECK(contains(problem_of("data: {kind: hdf5, systems: [{path: a, weight: 1}], auto_prob: 'prob_sys_size;0:1:1'}"),
                    "data.auto_prob: cannot be combined with weights"));
-    CHECK(contains(problem_of("data: {auto_prob: 'prob_sys_size;0:1:1'}"), "the block 0:1 does not fit"));
     CHECK(config::parse("data: {kind: hdf5, systems: [{path: a}, {path: b}], auto_prob: 'prob_sys_size;0:2:1e-3'}", "f")
               .recipe({}, 0)
               .data.system_blocks == std::vector<data::SystemBlock>{{0, 2, 1e-3}});
