@@ -287,14 +287,15 @@ std::string random_search_sentence(const Run& run) {
     const bool is_better = exceedance_probability(beating, std::ssize(bred), std::ssize(random)) < chance;
     const bool is_better_on_average = rank_sum_score(bred, random) > normal_quantile;
     return fmt::format(
-        "{} of {} bred {}s beat the best of {} random ones (by chance: {:.2g}), and their median {} is {} instead of "
-        "{}: {}.",
+        "{} of {} bred {}s beat the best of {} random ones (by chance {:.2g} on average), and their median {} is {} "
+        "instead of {}: {}.",
         beating, bred.size(), run.noun(), random.size(),
         static_cast<double>(bred.size()) / static_cast<double>(random.size() + 1), run.measure(),
         median_text(run, bred), median_text(run, random),
-        is_better              ? "the search is better than random search"
-        : is_better_on_average ? "the search is better on average, but found no better best than random search"
-                               : "the search cannot be told from random search");
+        is_better               ? "the search is better than random search"
+        : !is_better_on_average ? "such a difference can be chance"
+        : beating > 0           ? "the search is better than random search on average, but its best may be so by chance"
+                                : "the search is better than random search on average, but has no better best");
 }
 
 std::string genes_sentence(const Run& run) {
@@ -324,9 +325,12 @@ std::vector<std::string> bound_sentences(const Run& run) {
         const search::Gene& gene = run.input.space.genes[effect.gene];
         if (effect.bound != GeneEffect::Bound::none) {
             const bool is_low = effect.bound == GeneEffect::Bound::low;
-            sentences.push_back(fmt::format(
-                "The best values of {} lie at its {} bound {}: try {} values.", gene.name, is_low ? "lower" : "upper",
-                search::value_text(gene, search::from_unit(gene, is_low ? 0 : 1)), is_low ? "smaller" : "larger"));
+            const double bound = search::from_unit(gene, is_low ? 0 : 1);
+            const bool is_real = std::holds_alternative<search::RealGene>(gene.kind);
+            sentences.push_back(fmt::format("The best values of {} lie at its {} bound {}: try {} values.", gene.name,
+                                            is_low ? "lower" : "upper",
+                                            is_real ? fmt::format("{:.6g}", bound) : search::value_text(gene, bound),
+                                            is_low ? "smaller" : "larger"));
         }
     }
     return sentences;

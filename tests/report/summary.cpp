@@ -307,6 +307,16 @@ TEST_CASE("a gene at its bound: a wider range is proposed, with a command that b
     CHECK_FALSE(mentions(run.about(Topic::next), "search on"));
 }
 
+TEST_CASE("the bound of a real gene on a logarithmic scale is written as in the configuration") {
+    SmallRun run;
+    RandomStream random(2, Purpose::test);
+    for (int i = 0; i < 60; ++i) {
+        const double lr = std::pow(10, random.uniform(-3, -1));
+        run.next(std::log10(lr) + 4, {lr, 8, 0});
+    }
+    CHECK(run.about(Topic::bounds) == "The best values of lr lie at its lower bound 0.001: try smaller values.\n");
+}
+
 TEST_CASE("the best values in the middle of the range are at no bound") {
     SmallRun run = converged_run();
 
@@ -337,23 +347,25 @@ TEST_CASE("random search: bred networks that beat all random ones, against the n
     for (int i = 0; i < 40; ++i) {
         better.next(i < 10 ? 0.5 : 0.4);
     }
-    CHECK(mentions(better.about(Topic::random_search),
-                   "30 of 30 bred networks beat the best of 10 random ones (by chance: 2.7), and their median "
-                   "error is 40.00 % instead of 50.00 %"));
+    CHECK(
+        mentions(better.about(Topic::random_search),
+                 "30 of 30 bred networks beat the best of 10 random ones (by chance 2.7 on average), and their median "
+                 "error is 40.00 % instead of 50.00 %"));
     CHECK(mentions(better.about(Topic::random_search), "the search is better than random search"));
 
     SmallRun worse;
     for (int i = 0; i < 40; ++i) {
         worse.next(i < 10 ? 0.4 : 0.5);
     }
-    CHECK(mentions(worse.about(Topic::random_search), "cannot be told from random search"));
+    CHECK(mentions(worse.about(Topic::random_search), "such a difference can be chance"));
 
     SmallRun reliable;
     for (int i = 0; i < 40; ++i) {
         reliable.next(i == 0 ? 0.1 : i < 10 ? std::nan("") : 0.2);
     }
     CHECK(mentions(reliable.about(Topic::random_search), "0 of 30 bred networks"));
-    CHECK(mentions(reliable.about(Topic::random_search), "better on average, but found no better best"));
+    CHECK(
+        mentions(reliable.about(Topic::random_search), "better than random search on average, but has no better best"));
 
     SmallRun few;
     few.random = 2;
