@@ -67,7 +67,7 @@ try:
 {}
     import model
 except ModuleNotFoundError as error:
-    sys.exit(f"example.py needs the Python package {{error.name}}")
+    sys.exit(f"example.py needs the Python package {{error.name}}, which {{sys.executable}} lacks")
 
 {}
 
