@@ -21,11 +21,16 @@ except ModuleNotFoundError as error:
              "on Debian tools/install.sh --report installs them, for /usr/bin/python3)")
 
 
+def is_replaceable(path):
+    """False for a link, a device or a FIFO: the page is written into these."""
+    return not path.is_symlink() and (path.is_file() or not path.exists())
+
+
 def write(given, runs, reload_seconds=0):
     """Replaces the file, so that a browser never reads half of it. Returns the number of figures."""
     page = build(runs)
     text = page.text_of_page(given.plotly, reload_seconds)
-    if given.output.exists() and not given.output.is_file():  # a device or a FIFO cannot be replaced
+    if not is_replaceable(given.output):
         given.output.write_text(text, encoding="utf-8")
         return page.figures
     part = given.output.with_name(f".{given.output.name}.{os.getpid()}")
@@ -79,7 +84,8 @@ def main():
         sys.exit(str(problem))
     except OSError as problem:
         sys.exit(f"{given.output}: cannot be written ({problem.strerror})")
-    print(f"{given.output}: {count} figures, {given.output.stat().st_size / 1e6:.1f} MB")
+    size = f", {given.output.stat().st_size / 1e6:.1f} MB" if given.output.is_file() else ""
+    print(f"{given.output}: {count} figures{size}", file=sys.stdout if is_replaceable(given.output) else sys.stderr)
 
 
 if __name__ == "__main__":

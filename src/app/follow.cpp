@@ -84,7 +84,7 @@ std::string followed_text(const ReadRun& run, const report::Status& status, cons
                        best_line(population, config.measure.name, terminal) +
                        rate_line(run, population, status, terminal, now);
     if (outcomes.without_result() > 0) {
-        text += "  " + outcomes.failure_counts().substr(2) + outcomes.problems() + "\n";
+        text += "  " + outcomes.failure_counts() + outcomes.problems() + "\n";
     }
     text += "\n" + report::best_table(config.space, population, run.recovered.facts, top, config.measure.name) + "\n" +
             report::training_table(config.space, population, now, followed_workers) + "\n" +

@@ -3,6 +3,7 @@
 #include "finch/base/enum_words.hpp"
 #include "finch/base/format.hpp"
 #include "finch/evaluate/parent_weights.hpp"
+#include "finch/run/results.hpp"
 #include "finch/train/training.hpp"
 
 #include <algorithm>
@@ -24,8 +25,8 @@ constexpr double worker_bytes = 512;       ///< of a row of /workers
 constexpr double dataset_bytes = 1024;     ///< of the description of a dataset
 constexpr double other_datasets = 64;      ///< of a model file, in addition to its tensors
 constexpr double copies_of_tensors = 5;    ///< in a snapshot: weights, best weights, average; and optimizer states
-constexpr double image_bytes = 32 << 20;   ///< of models/best.h5: mistakes and samples of two sets, 8 MiB each
-constexpr double files_at_once = 3;        ///< a file, its predecessor, and the next one while it is written
+constexpr double image_bytes = 4.0 * run::most_image_bytes;  ///< of models/best.h5: mistakes and samples of two sets
+constexpr double files_at_once = 3;  ///< a file, its predecessor, and the next one while it is written
 
 double number(std::int64_t value) {
     return static_cast<double>(value);
@@ -86,7 +87,7 @@ double models_bytes(const config::Config& config, double leaders, const Networks
     if (config.final_choice) {
         files += 2 * number(config.final_choice->evaluations()) + leaders;
     }
-    constexpr double most_images = 2 * (64 + 25);  // mistakes and a sample, of the test and the validation set
+    constexpr double most_images = 2 * (run::most_mistakes + run::most_drawn);  // of the test and the validation set
     const double images = std::min(image_bytes, most_images * number(datasets.training.bytes_per_image()));
     const double results = results_bytes(datasets.test) + results_bytes(datasets.training) + images;
     return files * weights + files_at_once * (weights + results);

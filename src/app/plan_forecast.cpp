@@ -20,7 +20,7 @@
 namespace finch::app {
 
 using run::Forecast;
-using run::Interval;
+using run::PredictionInterval;
 using run::SampledIndividual;
 using run::seconds_per_hour;
 
@@ -124,7 +124,7 @@ Unit unit_for(double longest) {
                                            : Unit{"seconds", 1};
 }
 
-std::string range_text(const Interval& interval, double unit) {
+std::string range_text(const PredictionInterval& interval, double unit) {
     return fmt::format("{:.3g} ({:.3g} to {:.3g})", interval.median / unit, interval.low / unit, interval.high / unit);
 }
 
@@ -178,7 +178,7 @@ bool is_better(const Layout& a, const Layout& b) {
 }
 
 /// Returns the number of evaluations as text: "200", or "1500 (1400 to 1600)" if the forecasts differ.
-std::string evaluations_text(const Interval& evaluations) {
+std::string evaluations_text(const PredictionInterval& evaluations) {
     return evaluations.low == evaluations.high ? fmt::format("{:.0f}", evaluations.median) : range_text(evaluations, 1);
 }
 

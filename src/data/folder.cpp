@@ -133,7 +133,7 @@ private:
     std::vector<Note> notes_;
 };
 
-/// Describes what a folder has: "2 folders (a, b) and 3 files (a.txt, b.txt, …)".
+/// Describes what a folder has: "2 folders (a, b) and 4 files (a.txt, b.txt, c.txt, …)".
 std::string contents_text(const fs::path& folder) {
     const auto some = [](const Paths& paths, const char* noun) {
         constexpr std::size_t most_names = 3;

@@ -43,7 +43,7 @@ void write_folder(const fs::path& folder, const Network& network) {
     const fs::path beside = unfinished_name(path);
     std::error_code problem;
     fs::create_directories(path.parent_path(), problem);
-    if (!fs::create_directory(beside, problem)) {
+    if (problem || !fs::create_directory(beside, problem)) {
         throw ConfigError(fmt::format(
             "--output: {} cannot be created ({}); accepted: a new folder, or an empty one", beside.string(),
             problem ? problem.message() : "it is there already, perhaps of an export that was interrupted"));

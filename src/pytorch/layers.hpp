@@ -4,9 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

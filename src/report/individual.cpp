@@ -4,6 +4,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
+#include "finch/report/sparkline.hpp"
 #include "finch/search/outcomes.hpp"
 
 #include "grid.hpp"
@@ -17,7 +18,6 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <map>
 #include <set>
 #include <span>
@@ -27,29 +27,6 @@
 
 namespace finch::report {
 namespace {
-
-/// Returns a bar chart of `values` in UTF-8, one character with one of eight heights for each value. The lowest value
-/// has the lowest bar; a value that is not finite becomes a cross. The scale is logarithmic if all values are positive
-/// and span more than a factor of 20. If there are more than `width` values, draws every n-th value only.
-std::string sparkline(std::span<const double> values, std::size_t width = 80) {
-    static constexpr std::array<const char*, 8> bars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    double low = std::numeric_limits<double>::infinity();
-    double high = -low;
-    for (const double value : values) {
-        low = std::isfinite(value) ? std::min(low, value) : low;
-        high = std::isfinite(value) ? std::max(high, value) : high;
-    }
-    const bool is_log = low > 0 && high > 20 * low;
-    const auto place = [&](double value) { return is_log ? std::log(value) : value; };
-    const std::size_t every = (values.size() + width - 1) / std::max<std::size_t>(1, width);
-    std::string text;
-    for (std::size_t i = 0; i < values.size(); i += std::max<std::size_t>(1, every)) {
-        const double range = place(high) / 2 - place(low) / 2;  // halves: the range of huge values would overflow
-        const double share = range > 0 ? (place(values[i]) / 2 - place(low) / 2) / range : 0;
-        text += std::isfinite(values[i]) ? bars.at(static_cast<std::size_t>(std::lround(share * 7))) : "×";
-    }
-    return text;
-}
 
 std::string rounded(double value) {
     return std::isnan(value) ? "-" : fmt::format("{:.6g}", value);
@@ -89,7 +66,7 @@ std::string curve_table(const search::Individual& individual, const search::Meas
     for (const Epoch& epoch : individual.curve) {
         measured.push_back(measure.of_epoch(epoch));
     }
-    return fmt::format("learning curve  {}  {}\n{}", sparkline(measured), measure.title, grid.text());
+    return fmt::format("learning curve  {}  {}\n{}", sparkline(measured, true), measure.title, grid.text());
 }
 
 /// Returns a table of the norms of weights and gradients (training.watch): a line for each layer, with the values of
@@ -114,7 +91,7 @@ std::string norm_table(const search::Individual& individual) {
             const auto value = [&](bool first) {
                 return course.empty() ? "-" : rounded(first ? course.front() : course.back());
             };
-            line.insert(line.end(), {value(true), value(false), sparkline(course, 40)});
+            line.insert(line.end(), {value(true), value(false), sparkline(course, true, 40)});
         }
         grid.add(std::move(line));
     }

@@ -7,26 +7,33 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string_view>
 #include <utility>
 
 namespace finch::report {
 
-std::string sparkline(std::span<const double> values, bool has_unicode) {
+std::string sparkline(std::span<const double> values, bool has_unicode, std::size_t width) {
     static constexpr std::array<std::string_view, 8> blocks{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     static constexpr std::array<std::string_view, 8> signs{"_", ".", "-", "~", "=", "+", "*", "#"};
-    if (values.empty()) {
-        return "";
-    }
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    const bool is_log = *low > 0;
-    const auto height = [is_log](double value) { return is_log ? std::log(value) : value; };
-    const double range = height(*high) - height(*low);
-    std::string text;
+    double low = std::numeric_limits<double>::infinity();
+    double high = -low;
     for (const double value : values) {
-        const double share = range > 0 ? (height(value) - height(*low)) / range : 0;
-        const auto level = static_cast<std::size_t>(std::lround(share * static_cast<double>(blocks.size() - 1)));
-        text += has_unicode ? blocks.at(level) : signs.at(level);
+        low = std::isfinite(value) ? std::min(low, value) : low;
+        high = std::isfinite(value) ? std::max(high, value) : high;
+    }
+    const bool is_log = low > 0 && high > 20 * low;
+    const auto half = [is_log](double value) { return (is_log ? std::log(value) : value) / 2; };  // no overflow
+    const double range = half(high) - half(low);
+    const std::size_t every = std::max<std::size_t>(1, (values.size() + width - 1) / width);
+    std::string text;
+    for (std::size_t i = 0; i < values.size(); i += every) {
+        if (!std::isfinite(values[i])) {
+            text += has_unicode ? "×" : "x";
+            continue;
+        }
+        const double share = range > 0 ? (half(values[i]) - half(low)) / range : 0;
+        text += (has_unicode ? blocks : signs).at(static_cast<std::size_t>(std::lround(share * 7)));
     }
     return text;
 }

@@ -348,7 +348,7 @@ std::string failures_sentence(const Run& run) {
     return outcomes.without_result() == 0 ? ""
                                           : fmt::format("{} of {} gave no result ({}){}.", outcomes.without_result(),
                                                         counted(std::ssize(run.finished), "evaluation"),
-                                                        outcomes.failure_counts().substr(2), outcomes.problems());
+                                                        outcomes.failure_counts(), outcomes.problems());
 }
 
 /// Lines of at most `columns`, the first behind "  - ".

@@ -76,7 +76,8 @@ bool has_no_winner(const search::Population& population, const std::optional<sea
 /// too. If the disk has no space for the copy, the journals are kept instead. Returns false if no write succeeded.
 bool write_last_archive(FileArchive& archive, const search::Population& population, RunState state) {
     archive.set_state(state);
-    const bool is_written = archive.write(population) || archive.write(population);
+    const bool is_written =
+        archive.write(population) || archive.write(population);  // a failed write is tried once more
     if (is_written) {
         archive.complete_previous();
     }

@@ -4,6 +4,7 @@
 #include "finch/process/program_file.hpp"
 
 #include <cstdlib>
+#include <fstream>
 #include <system_error>
 #include <unistd.h>
 
@@ -38,9 +39,11 @@ report::Commands commands_of(const fs::path& file, const fs::path& folder, const
             break;
         }
     }
-    const fs::path script = prefix / "share/finch/jobs/evolve.sbatch";
-    if (fs::exists(script, none)) {
-        commands.job_script = shell_argument(script.string());
+    for (const fs::path& script : {prefix / "share/finch/jobs/evolve.sbatch", prefix / "jobs/evolve.sbatch"}) {
+        if (fs::exists(script, none)) {
+            commands.job_script = name(script);
+            break;
+        }
     }
     return commands;
 }
@@ -51,7 +54,9 @@ report::Commands commands() {
     report::Commands found =
         commands_of(fs::read_symlink("/proc/self/exe", none), fs::current_path(none), path == nullptr ? "" : path);
     found.is_root = ::geteuid() == 0;
-    found.most_ranks = ::sysconf(_SC_NPROCESSORS_ONLN);
+    int has_two_threads = 0;  // a core; Open MPI counts cores
+    std::ifstream("/sys/devices/system/cpu/smt/active") >> has_two_threads;
+    found.most_ranks = ::sysconf(_SC_NPROCESSORS_ONLN) / (has_two_threads == 1 ? 2 : 1);
     return found;
 }
 

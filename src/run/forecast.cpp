@@ -100,7 +100,7 @@ SimulatedSearch search_once(const island::Budget& budget, const Workforce& workf
     return search;
 }
 
-Interval interval(std::vector<double> values) {
+PredictionInterval interval(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     const auto at = [&values](double share) {
         return values[static_cast<std::size_t>(std::lround(share * static_cast<double>(values.size() - 1)))];
@@ -192,9 +192,9 @@ Forecast forecast(const island::Budget& budget, const Workforce& workforce, std:
     return {interval(std::move(hours)), interval(std::move(evaluations))};
 }
 
-Interval seconds_left(const island::Budget& budget, const Workforce& workforce,
-                      std::span<const SampledIndividual> finished, std::span<const SampledIndividual> running,
-                      std::uint64_t seed) {
+PredictionInterval seconds_left(const island::Budget& budget, const Workforce& workforce,
+                                std::span<const SampledIndividual> finished, std::span<const SampledIndividual> running,
+                                std::uint64_t seed) {
     constexpr std::int64_t many = 300;
     if (finished.empty() || !is_foreseeable(budget)) {
         throw Error("a forecast needs a finished evaluation, and more than a target loss");
@@ -214,7 +214,7 @@ Interval seconds_left(const island::Budget& budget, const Workforce& workforce,
         const auto drawn = resampled(whole, random);
         hours.push_back(search_once(budget, workforce, drawn, remaining, many, random).hours);
     }
-    const Interval left = interval(std::move(hours));
+    const PredictionInterval left = interval(std::move(hours));
     return {seconds_per_hour * left.low, seconds_per_hour * left.median, seconds_per_hour * left.high};
 }
 

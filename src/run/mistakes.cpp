@@ -12,10 +12,6 @@
 namespace finch::run {
 namespace {
 
-constexpr std::int64_t most_mistakes = 64;
-constexpr std::int64_t most_drawn = 25;
-constexpr std::int64_t most_bytes = std::int64_t{8} << 20;
-
 /// An image with its guess.
 struct Guess {
     std::size_t row = 0;
@@ -72,7 +68,7 @@ NamedArray images_of(const data::Dataset& set, std::span<const std::int64_t> sam
 }
 
 std::size_t at_most(std::int64_t images, const data::Dataset& set) {
-    return static_cast<std::size_t>(std::clamp(most_bytes / set.bytes_per_image(), std::int64_t{1}, images));
+    return static_cast<std::size_t>(std::clamp(most_image_bytes / set.bytes_per_image(), std::int64_t{1}, images));
 }
 
 bool has_guesses(const Results& results) {

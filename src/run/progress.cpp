@@ -42,7 +42,7 @@ Progress::Progress(const config::Config& config, bool is_rank_zero, const search
       last_progress_(last_line_),
       outcomes_(is_rank_zero ? search::Outcomes(before) : search::Outcomes()) {}
 
-std::optional<Interval> Progress::time_left(const search::Population& population) {
+std::optional<PredictionInterval> Progress::time_left(const search::Population& population) {
     const double began = steady_seconds();
     if (began >= next_prediction_) {
         left_ = time_left_.seconds(population, unix_seconds());
@@ -54,11 +54,11 @@ std::optional<Interval> Progress::time_left(const search::Population& population
         return std::nullopt;
     }
     const auto now = [passed = began - predicted_at_](double then) { return std::max(0.0, then - passed); };
-    return Interval{now(left_->low), now(left_->median), now(left_->high)};
+    return PredictionInterval{now(left_->low), now(left_->median), now(left_->high)};
 }
 
-std::vector<Training> Progress::trainings() const {
-    std::vector<Training> all;
+std::vector<TrainingProgress> Progress::trainings() const {
+    std::vector<TrainingProgress> all;
     for (const search::Individual* one : evaluator_.in_progress()) {
         all.push_back({one->epochs, whole_epochs(config_, *one)});
     }

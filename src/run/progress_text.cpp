@@ -30,12 +30,12 @@ std::string bar_text(double share, std::size_t columns, bool has_unicode) {
 /// Returns the running trainings: "2 running, epoch 3/8, 2/8", or "2 running" if no epoch is known.
 std::string trainings_text(const ProgressFacts& facts) {
     const bool has_epochs = std::any_of(facts.trainings.begin(), facts.trainings.end(),
-                                        [](const Training& one) { return one.epochs > 0 || one.whole > 0; });
+                                        [](const TrainingProgress& one) { return one.epochs > 0 || one.whole > 0; });
     if (!has_epochs) {
         return fmt::format("{} running", facts.running);
     }
     std::vector<std::string> epochs;
-    for (const Training& one : facts.trainings) {
+    for (const TrainingProgress& one : facts.trainings) {
         epochs.push_back(one.whole > 0 ? fmt::format("{}/{}", std::min(one.epochs + 1, one.whole), one.whole)
                                        : std::to_string(one.epochs));
     }
@@ -63,8 +63,8 @@ std::string line_of(const ProgressFacts& facts, const Terminal& terminal, std::s
     if (facts.best) {
         parts.push_back(best_text(facts, measure, terminal));
     }
-    if (facts.failures.size() > 2) {
-        parts.push_back(facts.failures.substr(2));
+    if (!facts.failures.empty()) {
+        parts.push_back(facts.failures);
     }
     if (!facts.best && facts.running > 0) {
         parts.push_back(trainings_text(facts));
@@ -120,7 +120,7 @@ std::string outcome_text(const search::Individual& individual, const ResultLine&
 
 }  // namespace
 
-std::string range_text(const Interval& seconds, const Terminal& terminal) {
+std::string range_text(const PredictionInterval& seconds, const Terminal& terminal) {
     const TimeUnit& unit = *std::find_if(std::begin(time_units), std::end(time_units),
                                          [&](const TimeUnit& one) { return seconds.high < one.below; });
     const double step = unit.has_decimals && seconds.high < 10 * unit.seconds ? 0.1 : 1;

@@ -59,7 +59,7 @@ double TimeLeft::seconds_to_deadline(double now) const {
     return std::max(0.0, left);
 }
 
-std::optional<Interval> TimeLeft::seconds(const search::Population& population, double now) {
+std::optional<PredictionInterval> TimeLeft::seconds(const search::Population& population, double now) {
     const double deadline = seconds_to_deadline(now);
     std::vector<SampledIndividual> running;
     for (const search::Individual* individual : population.unfinished()) {
@@ -84,7 +84,7 @@ std::optional<Interval> TimeLeft::seconds(const search::Population& population, 
     const std::int64_t slots = std::int64_t{begin_.workforce.workers} * begin_.workforce.slots;
     const std::int64_t enough = std::max(fewest_in_sample, std::min(2 * slots, evaluations().value_or(4 * slots) / 2));
     if (std::ssize(sample_) < enough || !search::has_result(population)) {
-        return rest.hours ? std::optional(Interval{deadline, deadline, deadline}) : std::nullopt;
+        return rest.hours ? std::optional(PredictionInterval{deadline, deadline, deadline}) : std::nullopt;
     }
     if (rest.evaluations.value_or(1) > 0) {  // afterwards, slots become idle
         double busy = busy_seconds_;
@@ -124,8 +124,8 @@ std::optional<double> TimeLeft::used(const search::Population& population, doubl
     return share < 0 ? std::nullopt : std::optional(share);
 }
 
-std::optional<Interval> time_left(const store::ArchiveFacts& facts, const search::Population& population,
-                                  const island::Budget& budget, int slots, double now) {
+std::optional<PredictionInterval> time_left(const store::ArchiveFacts& facts, const search::Population& population,
+                                            const island::Budget& budget, int slots, double now) {
     if (facts.starts.empty()) {
         return std::nullopt;
     }

@@ -2,6 +2,7 @@
 
 #include "finch/base/enum_words.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -137,15 +138,18 @@ std::string Outcomes::counts() const {
     for (const Outcome outcome : {Outcome::pruned, Outcome::stopped}) {
         text += count(outcome) > 0 ? fmt::format(", {} {}", count(outcome), word(outcome)) : "";
     }
-    return text + failure_counts();
+    const std::string failures = failure_counts();
+    return text + (failures.empty() ? "" : ", ") + failures;
 }
 
 std::string Outcomes::failure_counts() const {
-    std::string text;
+    std::vector<std::string> parts;
     for (const Outcome outcome : {Outcome::diverged, Outcome::out_of_memory, Outcome::failed}) {
-        text += count(outcome) > 0 ? fmt::format(", {} {}", count(outcome), word(outcome)) : "";
+        if (count(outcome) > 0) {
+            parts.push_back(fmt::format("{} {}", count(outcome), word(outcome)));
+        }
     }
-    return text;
+    return join(parts);
 }
 
 std::string Outcomes::problems() const {

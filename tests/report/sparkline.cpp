@@ -36,6 +36,14 @@ TEST_CASE("sparkline: values that are not positive have a linear scale; equal va
     CHECK(sparkline(std::vector{7.0, 0.0, 3.5}, false) == "#_=");
     CHECK(sparkline(std::vector{2.0, 2.0}, true) == "▁▁");
     CHECK(sparkline({}, true).empty());
+    CHECK(sparkline(std::vector{1.0, 2.0, 4.0}, false) == "_-#");  // a factor of 20 or less: linear
+}
+
+TEST_CASE("sparkline: a cross for values that are not finite, huge values, and every n-th value") {
+    CHECK(sparkline(std::vector{2.0, failed, 1.0}, true) == "█×▁");
+    CHECK(sparkline(std::vector{2.0, failed, 1.0}, false) == "#x_");
+    CHECK(sparkline(std::vector{-1e308, 1e308}, false) == "_#");
+    CHECK(sparkline(std::vector{0.0, 1.0, 2.0, 3.0, 7.0}, false, 3) == "_-#");
 }
 
 TEST_CASE("best_so_far: follows the order of ends, begins with the first result, and keeps the best over failures") {

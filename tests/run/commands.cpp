@@ -44,6 +44,9 @@ TEST_CASE("commands_of: the report and the job script are those of the installat
     CHECK(of_sources.program == "build/finch");
     CHECK(of_sources.report == "tools/report.py");
     CHECK(of_sources.job_script == "jobs/evolve.sbatch");
+    const fs::path source_script = make_program(folder / "source/jobs/evolve.sbatch");
+    CHECK(run::commands_of(built, folder / "source", "").job_script == "jobs/evolve.sbatch");
+    CHECK(run::commands_of(built, "/usr", "").job_script == source_script.string());
 
     const report::Commands with_path = run::commands_of(installed, "/usr", installed.parent_path().string());
     CHECK(with_path.program == "finch");

@@ -28,8 +28,8 @@ ProgressFacts middle() {
             .used = 0.5,
             .measure = "error",
             .best = 0.20461,
-            .failures = ", 3 failed",
-            .left = Interval{30 * 60, 34 * 60, 40 * 60},
+            .failures = "3 failed",
+            .left = PredictionInterval{30 * 60, 34 * 60, 40 * 60},
             .running = 2};
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("progress_text: before the first result, the epochs of the running tra
     CHECK(progress_text(facts, batch_log) == "0/40, 2 running, epoch 8/8, 3");
     facts.trainings = {{0, 0}, {0, 0}};
     CHECK(progress_text(facts, batch_log) == "0/40, 2 running");
-    facts.trainings = std::vector<Training>(9, {0, 5});
+    facts.trainings = std::vector<TrainingProgress>(9, {0, 5});
     facts.running = 9;
     CHECK(progress_text(facts, batch_log) == "0/40, 9 running, epoch 1/5, 1/5, 1/5, 1/5, ...");
     facts.running = 0;
@@ -96,7 +96,7 @@ TEST_CASE("progress_text: before the first result, the epochs of the running tra
 
 TEST_CASE("progress_text: failures without any result are counted") {
     const ProgressFacts facts{
-        .finished = 4, .evaluations = 40, .used = 0.1, .failures = ", 1 out_of_memory, 3 failed", .running = 2};
+        .finished = 4, .evaluations = 40, .used = 0.1, .failures = "1 out_of_memory, 3 failed", .running = 2};
     CHECK(progress_text(facts, batch_log) == "4/40, 1 out_of_memory, 3 failed, 2 running");
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("progress_text: budgets of epochs and hours, and no budget") {
     ProgressFacts facts{.finished = 1, .epochs = 30, .budget_epochs = 400, .used = 0.075, .best = 1.5};
     CHECK(progress_text(facts, batch_log) == "1 evaluation, 30/400 epochs, best loss 1.5");
     facts.budget_epochs.reset();
-    facts.left = Interval{7200, 7200, 7200};
+    facts.left = PredictionInterval{7200, 7200, 7200};
     CHECK(progress_text(facts, batch_log) == "1 evaluation, best loss 1.5, about 2 h left");
     facts.used.reset();
     facts.left.reset();

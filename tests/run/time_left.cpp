@@ -62,7 +62,7 @@ public:
         rest.run_until(static_cast<std::size_t>(*begin_.budget.evaluations));
         return rest.now;
     }
-    [[nodiscard]] Interval left() { return *time_left.seconds(population, now); }
+    [[nodiscard]] PredictionInterval left() { return *time_left.seconds(population, now); }
 
     TimeLeft time_left;
     search::Population population{search::ExchangeKind::none, 1};
@@ -118,7 +118,7 @@ Share share_of_ranges(const Duration& duration, int workers, std::size_t done) {
         SimulatedRun run(begin(evaluations(100), workers), duration, seed);
         run.run_until(done);
         const double truth = run.end() - run.now;
-        const Interval left = run.left();
+        const PredictionInterval left = run.left();
         share.right += left.low <= truth && truth <= left.high ? 1.0 / searches : 0;
         share.narrow += left.high < 4 * left.low ? 1.0 / searches : 0;
     }

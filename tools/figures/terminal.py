@@ -5,6 +5,7 @@ Runs COMMAND in a pseudo-terminal until it ends, or for SECONDS, and draws the l
 chromium. Understands what Finch writes: text, colours, carriage returns and "clear to the end of the line".
 """
 import argparse
+import codecs
 import fcntl
 import html
 import os
@@ -80,10 +81,11 @@ def record(command, columns, rows, seconds):
     """Returns the screen after `command` ended, or after `seconds`."""
     process, terminal = pty.fork()
     if process == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         os.environ.update(TERM="xterm-256color", LANG="C.UTF-8")
         os.execvp(command[0], command)
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    screen, data, end = Screen(columns), b"", time.monotonic() + seconds
+    screen, text, end = Screen(columns), "", time.monotonic() + seconds
+    decoder = codecs.getincrementaldecoder("utf-8")("ignore")
     while time.monotonic() < end:
         if not select.select([terminal], [], [], 0.1)[0]:
             continue
@@ -91,11 +93,10 @@ def record(command, columns, rows, seconds):
             piece = os.read(terminal, 65536)
         except OSError:  # the command has ended
             break
-        data += piece
-        text = data.decode("utf-8", "ignore")
+        text += decoder.decode(piece)
         if not text.endswith("\x1b") and not re.search(r"\x1b\[[0-9;?]*$", text):
             screen.write(text)
-            data = b""
+            text = ""
     else:
         os.kill(process, signal.SIGTERM)
     os.waitpid(process, 0)

@@ -1,7 +1,7 @@
 "use strict";
-// The colours of the figures (colours.py) on a dark page. Scales run from the background to the foreground on both.
+// The colours of the figures (drawing.py) on a dark page. Scales run from the background to the foreground on both.
 const DARK = {
-  "#ffffff": "#14181f", "#1a202c": "#e6edf3", "#4a5568": "#a9b4c2", "#a0aec0": "#66758a", "#8a8a8a": "#9a9a9a", "#718096": "#8fa1b8",
+  "#ffffff": "#14181f", "#1a202c": "#e6edf3", "#4a5568": "#a9b4c2", "#a0aec0": "#66758a", "#8a8a8a": "#9a9a9a",
   "#2b6cb0": "#63b3ed", "#dd8a1d": "#f6ad55", "#c53030": "#fc8181", "#97266d": "#f687b3", "#702459": "#d6a3e8", "#c05621": "#f6ad55",
   "#2f855a": "#68d391", "#6b46c1": "#b794f4", "#b83280": "#f687b3", "#2c7a7b": "#4fd1c5", "#975a16": "#ecc94b",
   "#edf4fb": "#1c2733", "#9ecae1": "#24496b", "#4292c6": "#3182bd", "#08519c": "#7ab8e6", "#08306b": "#d6ebfb",

@@ -1,7 +1,7 @@
 """The sections of a report, in the order of the page."""
 import numpy as np
 
-from . import analysis, figures, guesses, run_figures, watch
+from . import analysis, figures, run_figures, watch
 from .best_config import config_of_best
 from .page import Page
 
@@ -158,16 +158,22 @@ def add_outcomes(page, run):
         page.table(["outcome", "problem", "individuals", "one of them"], rows[:50])
 
 
+def add_guesses(page, run, group, title):
+    """Adds images of the test set with their guesses, if best.h5 has them."""
+    images = run.best.get(f"test/{group}/images")
+    if images is None or not len(images):
+        return
+    page.heading(title)
+    columns = (run.best[f"test/{group}/{name}"] for name in ("index", "truth", "guess", "score"))
+    page.pictures(images, [f"#{index}: {run.class_text(truth)}, " + ("recognised" if truth == guess else f"taken for {run.class_text(guess)}") +
+                           f" ({100 * score:.0f} %)" for index, truth, guess, score in zip(*columns)])
+
+
 def add_best_model(page, run):
     page.section("The best network's mistakes", "On the test set, which no search has seen: rows are what images are, columns what they were taken for.")
     page.figure(figures.confusion(run))
-    images = run.best.get("test/mistakes/images")
-    if images is not None and len(images):
-        page.heading("The surest mistakes")
-        captions = [f"#{index}: {run.class_text(truth)}, taken for {run.class_text(guess)} ({100 * score:.0f} %)" for index, truth, guess, score in
-                    zip(*(run.best[f"test/mistakes/{name}"] for name in ("index", "truth", "guess", "score")))]
-        page.pictures(images, captions)
-    guesses.add_sample(page, run)
+    add_guesses(page, run, "mistakes", "The surest mistakes")
+    add_guesses(page, run, "sample", "A random sample of the test set")
 
 
 def add_curves(page, run):

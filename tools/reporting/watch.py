@@ -19,11 +19,8 @@ def norms(run):
     return rows.assign(kind=(parts.str[0] + ".").map(KINDS), layer=parts.str[1]).sort_values("epoch", kind="stable")
 
 
-def layer_norms(run):
-    """Draws the norms of weights and gradients of each layer of the best network, by epoch."""
-    rows = norms(run)
-    if rows.empty:
-        return "No norms were recorded for the best network."
+def layer_norms(rows):
+    """Draws the norms of weights and gradients of each layer of the best network, by epoch. `rows`: of norms()."""
     made = figure(1, 2, 380, {"t": 40}, subplot_titles=list(KINDS.values()), horizontal_spacing=0.08)
     for column, kind in enumerate(KINDS.values(), 1):
         part = rows[rows.kind == kind]
@@ -39,6 +36,7 @@ def layer_norms(run):
 
 def add_norms(page, run):
     """Adds the figure if the run recorded norms."""
-    if len(norms(run)):
+    rows = norms(run)
+    if len(rows):
         page.section("Norms of the layers", "Of the best network; the gradient is that of the epoch's last step.")
-        page.figure(layer_norms(run))
+        page.figure(layer_norms(rows))

@@ -23,15 +23,15 @@ struct SampledIndividual {
 };
 
 /// A median and its 90 % interval.
-struct Interval {
+struct PredictionInterval {
     double low = 0;
     double median = 0;
     double high = 0;
 };
 
 struct Forecast {
-    Interval hours;
-    Interval evaluations;
+    PredictionInterval hours;
+    PredictionInterval evaluations;
 };
 
 /// True if the budget has any limit except a target loss.
@@ -51,9 +51,9 @@ struct Forecast {
 /// run. Assumes that the other evaluations resemble those that began: a running evaluation ends like a finished one
 /// that took longer, so the long evaluations, which finish last, are not left out. Otherwise as forecast(). Throws
 /// Error if `finished` is empty or is_foreseeable(budget) is false.
-[[nodiscard]] Interval seconds_left(const island::Budget& budget, const Workforce& workforce,
-                                    std::span<const SampledIndividual> finished,
-                                    std::span<const SampledIndividual> running, std::uint64_t seed);
+[[nodiscard]] PredictionInterval seconds_left(const island::Budget& budget, const Workforce& workforce,
+                                              std::span<const SampledIndividual> finished,
+                                              std::span<const SampledIndividual> running, std::uint64_t seed);
 
 /// Returns the number of job starts that a search of `hours` needs. Every start first spends `seconds_of_start`, and
 /// stops `seconds_to_stop` before the time limit. Returns 0 if the limit leaves no time to train.

@@ -30,9 +30,9 @@ public:
 
 private:
     [[nodiscard]] std::string summary(const search::Population& population, const Terminal& terminal);
-    [[nodiscard]] std::vector<Training> trainings() const;
+    [[nodiscard]] std::vector<TrainingProgress> trainings() const;
     /// Returns the predicted time left; predicts it again if the last prediction is old.
-    [[nodiscard]] std::optional<Interval> time_left(const search::Population& population);
+    [[nodiscard]] std::optional<PredictionInterval> time_left(const search::Population& population);
 
     const config::Config& config_;
     bool speaks_;
@@ -41,11 +41,11 @@ private:
     double last_line_;
     double last_progress_;
     double last_live_ = 0;
-    std::int64_t unsaid_ = 0;           ///< individuals that no log line has mentioned
-    std::int64_t unsaid_failures_ = 0;  ///< failures that no log line has mentioned
-    search::Outcomes outcomes_;         ///< of all starts, on world rank 0
-    bool is_new_best_ = false;          ///< the last finished individual is the best
-    std::optional<Interval> left_;      ///< as last predicted
+    std::int64_t unsaid_ = 0;                 ///< individuals that no log line has mentioned
+    std::int64_t unsaid_failures_ = 0;        ///< failures that no log line has mentioned
+    search::Outcomes outcomes_;               ///< of all starts, on world rank 0
+    bool is_new_best_ = false;                ///< the last finished individual is the best
+    std::optional<PredictionInterval> left_;  ///< as last predicted
     double predicted_at_ = 0;
     double next_prediction_ = 0;
 };

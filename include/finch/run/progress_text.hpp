@@ -13,7 +13,7 @@
 namespace finch::run {
 
 /// An evaluation in progress. `whole`: the number of its epochs; 0: unknown.
-struct Training {
+struct TrainingProgress {
     std::int64_t epochs = 0;
     std::int64_t whole = 0;
 };
@@ -26,11 +26,11 @@ struct ProgressFacts {
     std::optional<double> used{};  ///< share of the budget, in [0, 1]
     std::string measure = "loss";
     std::optional<double> best{};
-    bool is_new_best = false;           ///< the last evaluation is the best
-    std::string failures{};             ///< ", 3 failed", as Outcomes::failure_counts()
-    std::optional<Interval> left{};     ///< seconds
-    std::size_t running = 0;            ///< number of running evaluations
-    std::vector<Training> trainings{};  ///< of this worker
+    bool is_new_best = false;                   ///< the last evaluation is the best
+    std::string failures{};                     ///< "3 failed", as Outcomes::failure_counts()
+    std::optional<PredictionInterval> left{};   ///< seconds
+    std::size_t running = 0;                    ///< number of running evaluations
+    std::vector<TrainingProgress> trainings{};  ///< of this worker
 };
 
 /// Returns one line: "████░░░░ 17/200 · best error 0.2046 ★ · 3 failed · 30–40 min left". The time left is left out
@@ -39,7 +39,7 @@ struct ProgressFacts {
 [[nodiscard]] std::string progress_text(const ProgressFacts& facts, const Terminal& terminal);
 
 /// Returns a range of durations, rounded outwards to two digits: "30–40 min", "2.5–3 h", "about 12 s".
-[[nodiscard]] std::string range_text(const Interval& seconds, const Terminal& terminal);
+[[nodiscard]] std::string range_text(const PredictionInterval& seconds, const Terminal& terminal);
 
 /// What a line about a finished individual contains besides the individual.
 struct ResultLine {

@@ -40,6 +40,10 @@ struct Results {
 /// - Targets: loss; by sample: index, truth and predictions (samples, target_size).
 void set_results(NamedArrays& arrays, const std::string& set, const Results& results);
 
+inline constexpr std::int64_t most_mistakes = 64;                        ///< images of set_mistakes()
+inline constexpr std::int64_t most_drawn = 25;                           ///< images of set_image_sample()
+inline constexpr std::int64_t most_image_bytes = std::int64_t{8} << 20;  ///< of each of the two
+
 /// Adds the 64 wrong guesses with the highest scores to `arrays`, below `name`/mistakes, highest score first. The
 /// arrays are index, truth, guess, score (N) and the unchanged images (N, H, W, C). `results` are the results on `set`.
 /// Adds fewer guesses if the images would take more than 8 MiB. Adds nothing if `results` have no scores or the set has

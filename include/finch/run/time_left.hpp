@@ -34,7 +34,7 @@ public:
     /// finished two evaluations on average (at least four, at most half of the search), and before the first loss.
     /// Nothing if the end cannot be predicted. Early ranges contain the end less often than in 90 % of all cases,
     /// mainly if a few evaluations are much longer than the others. `now`: Unix seconds.
-    [[nodiscard]] std::optional<Interval> seconds(const search::Population& population, double now);
+    [[nodiscard]] std::optional<PredictionInterval> seconds(const search::Population& population, double now);
     /// Returns the largest used share of the budgets, in [0, 1]; nothing for a target loss alone.
     [[nodiscard]] std::optional<double> used(const search::Population& population, double now) const;
 
@@ -54,7 +54,8 @@ private:
 
 /// Returns the time left, as TimeLeft::seconds(), of a running search from the files of its run: `budget` and `slots`
 /// per worker are those of its configuration. `now`: Unix seconds.
-[[nodiscard]] std::optional<Interval> time_left(const store::ArchiveFacts& facts, const search::Population& population,
-                                                const island::Budget& budget, int slots, double now);
+[[nodiscard]] std::optional<PredictionInterval> time_left(const store::ArchiveFacts& facts,
+                                                          const search::Population& population,
+                                                          const island::Budget& budget, int slots, double now);
 
 }  // namespace finch::run
