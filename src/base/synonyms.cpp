@@ -237,13 +237,18 @@ std::optional<std::string> own_word(std::string_view word, std::span<const std::
     return row == nullptr ? std::nullopt : std::optional(std::string(row->own));
 }
 
+std::optional<std::string> meant_word(std::string_view word, std::span<const std::string> known) {
+    const auto own = own_word(word, known);
+    return own ? own : nearest_word(word, known);
+}
+
 std::string did_you_mean(std::string_view word, std::span<const std::string> known) {
     const auto own = own_word(word, known);
     const Synonyms* const row = own ? row_of(word, known) : nullptr;
     if (row != nullptr && *own == row->own && !row->shown.empty()) {
         return " (did you mean " + std::string(row->shown) + "?)";
     }
-    const auto meant = own ? own : nearest_word(word, known);
+    const auto meant = meant_word(word, known);
     return meant ? " (did you mean '" + *meant + "'?)" : "";
 }
 

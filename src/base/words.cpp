@@ -117,7 +117,7 @@ std::string cut(std::string_view text, std::size_t most, Ellipsis ellipsis) {
     if (characters_in(text) <= most) {
         return std::string(text);
     }
-    const std::string_view dots = std::string_view(ellipsis == Ellipsis::unicode ? "…" : "...");
+    const std::string_view dots = ellipsis == Ellipsis::unicode ? "…" : "...";
     const std::size_t kept = most - std::min(most, characters_in(dots));
     std::size_t end = 0;
     for (std::size_t seen = 0; end < text.size(); ++end) {

@@ -32,9 +32,9 @@ bool stands_at(const std::string& text, std::size_t place, const char* what) {
 
 void check_name(const std::string& name, const std::vector<std::string>& names) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-        const auto nearest = nearest_word(name, names);
+        const auto meant = meant_word(name, names);
         throw ConfigError(fmt::format("{{{}}} names no gene{}; accepted: {}", name,
-                                      nearest ? fmt::format("; did you mean {{{}}}?", *nearest) : "", join(names)));
+                                      meant ? fmt::format("; did you mean {{{}}}?", *meant) : "", join(names)));
     }
 }
 

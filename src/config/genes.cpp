@@ -81,11 +81,10 @@ std::size_t Genes::find(const Tree& use, const std::string& path) const {
     for (const search::Gene& gene : space_.genes) {
         known.push_back(gene.name);
     }
-    const auto own = own_word(name, known);
-    const auto nearest = own ? own : nearest_word(name, known);
+    const auto meant = meant_word(name, known);
     fail(use, path,
          fmt::format("'${}' names no gene{}; accepted: {}", name,
-                     nearest ? fmt::format(" (did you mean '${}'?)", *nearest) : "",
+                     meant ? fmt::format(" (did you mean '${}'?)", *meant) : "",
                      known.empty() ? "a value, since there is no gene"
                                    : fmt::format("a value, or ${}", fmt::join(known, ", $"))));
 }

@@ -13,9 +13,9 @@
 namespace finch::evaluate {
 
 std::optional<store::ModelFile> CnnEvaluator::saved_training(const search::Individual& individual) {
-    const bool is_of_earlier_start = individual.id.restart() < individual.attempt.restart;
     const store::Snapshot& snapshot =
-        snapshots_.try_emplace(individual.id, directory_.training(individual.id), is_of_earlier_start).first->second;
+        snapshots_.try_emplace(individual.id, directory_.training(individual.id), individual.is_of_earlier_start())
+            .first->second;
     std::vector<std::string> problems;
     auto file = snapshot.read(problems);
     for (const std::string& problem : problems) {

@@ -68,7 +68,7 @@ void CommandEvaluator::begin(std::uint32_t slot, bool is_retry) {
     running.tell_at = running.began + config_.checkpoint.training_seconds;
     running.port = free_port();
     Order order{.kind = Order::Kind::start, .slot = slot, .port = running.port};
-    order.resumes = individual.id.restart() < individual.attempt.restart;
+    order.resumes = individual.is_of_earlier_start();
     if (order.resumes && !objective_.persistent) {
         running.curve.recall(programs_.file_of(individual.id, "reports"));
         running.tell_at = running.began;  // an earlier start may not have reported this progress

@@ -207,11 +207,11 @@ void fill_file(const fs::path& path, const std::function<void(hid_t file)>& fill
     }
 }
 
-/// The damage of a file; nothing if the bytes have not changed since they were written.
+/// What check_bytes() found.
 struct Checked {
-    std::optional<std::string> damage = {};
-    std::vector<std::byte> bytes = {};  ///< of the file; none if they are more than most_bytes_in_memory
-    std::uint32_t crc = 0;              ///< of the file
+    std::optional<std::string> damage = {};  ///< nothing: the bytes have not changed since they were written
+    std::vector<std::byte> bytes = {};       ///< of the file; none if they are more than most_bytes_in_memory
+    std::uint32_t crc = 0;                   ///< of the file
 };
 
 /// Checks an open file. Throws FileError if it has an unknown layout version, which does not count as damage. Throws

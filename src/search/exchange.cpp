@@ -260,8 +260,10 @@ std::size_t exchange_depth(const ExchangeOptions& options) noexcept {
         return std::numeric_limits<std::size_t>::max();
     }
     std::int64_t most = options.migrants_between.empty() ? options.migrants : 0;
-    for (const std::vector<std::int64_t>& row : options.migrants_between) {
-        most = std::max(most, row.empty() ? 0 : *std::max_element(row.begin(), row.end()));
+    for (std::size_t from = 0; from < options.migrants_between.size(); ++from) {
+        for (std::size_t to = 0; to < options.migrants_between[from].size(); ++to) {
+            most = from == to ? most : std::max(most, options.migrants_between[from][to]);
+        }
     }
     return static_cast<std::size_t>(most);
 }

@@ -245,8 +245,10 @@ void write_space(hid_t file, const search::Space& space) {
 std::size_t bytes_about(const search::Space& space, const Individuals& all, const std::optional<hdf5::Hid>& earlier) {
     std::size_t bytes = all.size() * table_of(space, all).type_bytes();
     for (const Individual* individual : all) {
-        bytes += individual->curve.size() * sizeof(Epoch) + individual->metrics.size() * sizeof(Metric) +
-                 individual->problem.size();
+        constexpr std::size_t metric_bytes =
+            Metric::longest_name + sizeof(search::Id) + sizeof(Metric::epoch) + sizeof(double);
+        bytes += individual->curve.size() * (sizeof(Epoch) + sizeof(search::Id)) +
+                 individual->metrics.size() * metric_bytes + individual->problem.size();
     }
     return bytes + (earlier ? hdf5::file_bytes(earlier->get()) : 0);
 }

@@ -175,12 +175,11 @@ std::vector<std::string> runs_meant_by(const fs::path& path) {
     std::vector<std::string> found;
     std::error_code none;
     if (fs::is_directory(path, none)) {
-        for (const fs::directory_entry& entry : fs::directory_iterator(path, none)) {
-            if (is_run(entry.path()) && found.size() < most) {
-                found.push_back(entry.path().string());
+        for (const fs::path& entry : list_folder(path)) {
+            if (found.size() < most && is_run(entry)) {
+                found.push_back(entry.string());
             }
         }
-        std::sort(found.begin(), found.end());
     }
     for (const fs::path& one : {runs / path, path.parent_path(), similar_beside(path), similar_beside(runs / path),
                                 fs::path(path).replace_extension(), runs / path.stem()}) {

@@ -27,6 +27,8 @@ void Snapshot::remove() {
             // The snapshot stays if its predecessor cannot be removed: its name leads to the remaining file.
             if (std::filesystem::remove(path_.string() + previous_suffix, ignored)) {
                 std::filesystem::remove(path_, ignored);
+            } else {
+                names_ = Names::unknown;
             }
             break;
         case Names::unknown:

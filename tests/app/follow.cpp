@@ -59,7 +59,7 @@ std::string text_of(const ReadRun& run, const Terminal& terminal) {
 TEST_CASE("followed_text: the best so far, the time left, the failures with their reason, and how to quit") {
     const std::string text = text_of(running_search(20, 2), large);
     CHECK(text.substr(0, text.find("\n\n")) ==
-          "running: runs/a, 20 of 40 evaluations\n  best loss so far  █▇▆▅▅▄▄▄▃▃▃▂▂▂▂▁▁▁  from 0.3333 to 0.05\n"
+          "running: runs/a, 20 of 40 evaluations\n  best loss so far  █▆▅▄▃▃▃▂▂▂▂▂▁▁▁▁▁▁  from 0.3333 to 0.05\n"
           "  about 100 s left\n  2 failed: 2 × FileNotFoundError: no data");
     CHECK(text.ends_with("\n\nCtrl-C ends this view, not the run\n"));
 }

@@ -51,6 +51,10 @@ std::string of_layer(const std::string& layer) {
     return problem_of("model: [" + layer + "]");
 }
 
+bool is_refused_without_hint(const std::string& problem) {
+    return !problem.empty() && !contains(problem, "did you mean");
+}
+
 TEST_CASE(
     "synonyms: each row leads to a key, a word, a verb or an option, and no row says what the words are already") {
     // tests/end_to_end/command_lines.py checks the rows of these verbs and options.
@@ -127,7 +131,7 @@ TEST_CASE("values that look like a gene: the hint is the gene") {
                    "(did you mean a gene? write $learning_rate here, and learning_rate: {real: ...} in search.space)"));
     CHECK(contains(of_training("optimizer: {choice: [sgd, adam]}"),
                    "(did you mean a gene? write $optimizer here, and optimizer: {choice: ...} in search.space)"));
-    CHECK_FALSE(contains(problem_of("workers: {ranks: [1, 2]}"), "did you mean"));
+    CHECK(is_refused_without_hint(problem_of("workers: {ranks: [1, 2]}")));
 }
 
 TEST_CASE("a value in place of a section: the hint is the first key that accepts it") {
@@ -136,7 +140,7 @@ TEST_CASE("a value in place of a section: the hint is the first key that accepts
     CHECK(contains(of_training("early_stopping: 5"), "'5' does not fit (did you mean {patience: 5}?); accepted: "));
     CHECK(contains(of_layer("{dropout: 0.5}"), "(did you mean {rate: 0.5}?)"));
     CHECK(contains(problem_of("data: data/mnist"), "(did you mean {path: data/mnist}?)"));
-    CHECK_FALSE(contains(problem_of("data: {normalize: true}"), "did you mean"));
+    CHECK(is_refused_without_hint(problem_of("data: {normalize: true}")));
 }
 
 TEST_CASE("YAML slips: a list for a section, a section for a list, a tab, an exponent, an activation as a layer") {
@@ -157,7 +161,7 @@ TEST_CASE("a path with an environment variable is not taken for a gene") {
 TEST_CASE("several keys in the place of one alternative: the hint is the alternative, or the indentation") {
     CHECK(contains(of_training("optimizer: {type: SGD, momentum: 0.9}"), "(did you mean {sgd: {...}}?)"));
     CHECK(contains(problem_of("model:\n  - conv:\n    channels: 3\n"), "(indent channels more than conv)"));
-    CHECK_FALSE(contains(of_training("optimizer: {sgd: {}, adam: {}}"), "did you mean"));
+    CHECK(is_refused_without_hint(of_training("optimizer: {sgd: {}, adam: {}}")));
 }
 
 }  // namespace

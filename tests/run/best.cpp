@@ -28,6 +28,19 @@ TEST_CASE("of two individuals with equal loss, the weights of the smaller id are
     CHECK(world.kept(2) == 0);
 }
 
+TEST_CASE("the first weights of a later start keep those of an earlier start as their predecessor") {
+    World world;
+    world.keep(0, evaluated(9, 0.5), this_run);
+    CnnEvaluator evaluator = world.evaluator(0, this_run);
+    search::Individual later = individual(3);
+    later.attempt.restart = 1;
+
+    static_cast<void>(world.train(evaluator, later));
+
+    CHECK(world.kept(0) == 3);
+    CHECK(World::held(world.directory.worker_best(0).string() + previous_suffix) == 9);
+}
+
 TEST_CASE("a worker keeps the weights of its own best individual, even if its leader does not know the result") {
     World world;
     std::vector<std::uint64_t> ids{1, 2, 3, 4};

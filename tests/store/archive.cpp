@@ -95,6 +95,26 @@ TEST_CASE("curves that exist only in the archive file are copied into every late
     check_equal(read(path), expected);
 }
 
+TEST_CASE("an archive above 16 MiB is written directly to the disk, and its curves are copied into the next one") {
+    const TemporaryFolder folder;
+    const auto path = folder / "population.h5";
+    const search::Space space = samples::mnist_space();
+    search::Population expected = samples::population(50, space);
+    search::Individual longest = samples::individual(77, space);
+    longest.curve.assign(400'000, Epoch{.epoch = 1});
+    expected.merge(longest);
+    write_archive(path, space, expected, samples::facts());
+    REQUIRE(std::filesystem::file_size(path) > (std::uintmax_t{16} << 20));
+    search::Population population = expected;
+    for (const auto& [id, individual] : expected.individuals()) {
+        population.forget_curve(id);
+    }
+
+    write_archive(path, space, population, samples::facts());
+
+    check_equal(read(path), expected);
+}
+
 TEST_CASE("a curve in memory replaces the curve of the same individual in the archive") {
     const TemporaryFolder folder;
     const auto path = folder / "population.h5";

@@ -30,6 +30,8 @@ struct Synonyms {
 /// Returns the word in `known` that means the same as `word`: the same word, or Finch's word for it. Returns nothing if
 /// no word in `known` means the same.
 [[nodiscard]] std::optional<std::string> own_word(std::string_view word, std::span<const std::string> known);
+/// Returns own_word(word, known), otherwise nearest_word(word, known).
+[[nodiscard]] std::optional<std::string> meant_word(std::string_view word, std::span<const std::string> known);
 
 /// Returns " (did you mean 'epochs'?)" for the word in `known` that means the same as `word` or is nearest to it.
 /// Returns an empty text if there is none.

@@ -175,6 +175,8 @@ struct Individual {
     std::vector<Metric> metrics;
 
     [[nodiscard]] bool finished_training() const noexcept { return outcome != Outcome::unfinished; }
+    /// True if it was bred in an earlier start than that of its last attempt, so files of that start may exist.
+    [[nodiscard]] bool is_of_earlier_start() const noexcept { return id.restart() < attempt.restart; }
     /// Returns whether the individual has a comparable fitness: a finite loss from a complete or a pruned training.
     [[nodiscard]] bool ranks_by_loss() const noexcept {
         return (outcome == Outcome::evaluated || outcome == Outcome::pruned) && std::isfinite(loss);

@@ -101,9 +101,9 @@ enum class Curves { read, leave };
 /// Writes population.h5 (docs/files.md) in one atomic step: /individuals with the genes as typed columns (an enum for a
 /// choice), /curves, /metrics, /problems, /memberships, /homes, /workers, /starts, /events, /reused_runs, /space,
 /// /choices, /config. If an individual has no curve in memory, copies its curve from the archive that is replaced, or
-/// from that archive's predecessor. A file above 16 MiB is never completely in memory. Throws ApiError or its subclass
-/// StorageError if writing fails. Throws ConfigError if the names of genes and choices exceed HDF5's limit for a
-/// table's type. If `before_replacing` throws, the old archive stays.
+/// from that archive's predecessor. A file above about 16 MiB is never completely in memory. Throws ApiError or its
+/// subclass StorageError if writing fails. Throws ConfigError if the names of genes and choices exceed HDF5's limit for
+/// a table's type. If `before_replacing` throws, the old archive stays.
 void write_archive(const std::filesystem::path& path, const search::Space& space, const search::Population& population,
                    const ArchiveFacts& facts, const std::function<void()>& before_replacing = {});
 
