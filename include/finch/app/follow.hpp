@@ -14,7 +14,8 @@ namespace finch::app {
 
 /// Returns the text of an update on a terminal: the state, the best loss over time, the rate and the time left, the
 /// failures, the best individuals, the current trainings and the workers. Long lines are cut to the terminal's width.
-/// The text of an unfinished run also fits the height of the terminal, and ends with the key that quits. `now`: Unix seconds.
+/// The text of an unfinished run also fits the height of the terminal, and ends with how to quit.
+/// `now`: Unix seconds.
 [[nodiscard]] std::string followed_text(const ReadRun& run, const report::Status& status, const report::Top& top,
                                         const Terminal& terminal, double now);
 
