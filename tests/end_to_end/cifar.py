@@ -9,7 +9,7 @@ import signal
 import h5py
 import numpy as np
 
-from harness import SOURCE, Folder, check, curves, end, individuals, outcome_words, passed, ranks_of, wait_for
+from harness import SOON, SOURCE, Folder, check, curves, end, individuals, outcome_words, passed, ranks_of, wait_for
 
 CLASSES, SIDE = 10, 32
 
@@ -73,7 +73,7 @@ with Folder() as folder:
     passed("networks of the space train on generated images")
 
     folder.run(2, "evolve", "run.yaml", "--run", "straight", *data, *SMALL, *one)
-    process = folder.start(2, "evolve", "run.yaml", "--run", "broken", *data, *SMALL, *one)
+    process = folder.start(2, "evolve", "run.yaml", "--run", "broken", *data, *SMALL, *one, *SOON)
     wait_for(lambda: list(folder.path.glob("broken/state/training-*.h5")) or process.poll() is not None, "a snapshot")
     for pid in ranks_of(process) if process.poll() is None else []:
         os.kill(pid, signal.SIGUSR2)

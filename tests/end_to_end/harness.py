@@ -189,9 +189,13 @@ def wait_for(condition, text):
         time.sleep(0.02)
 
 
+# The first snapshot comes at the beginning of a training, however fast the machine is.
+SOON = ("--set", "checkpoint.training_seconds=0.01")
+
+
 def stop_in_training(folder, run, *arguments):
     """Starts `finch evolve` on two ranks, and stops it by USR2 once a training has a snapshot."""
-    process = folder.start(2, "evolve", *arguments, "--run", run)
+    process = folder.start(2, "evolve", *arguments, "--run", run, *SOON)
     wait_for(lambda: list((folder.path / run).glob("state/training-*.h5")) or process.poll() is not None, "a snapshot")
     for pid in ranks_of(process):
         os.kill(pid, signal.SIGUSR2)

@@ -10,7 +10,7 @@ import subprocess
 import h5py
 import numpy as np
 
-from harness import FINCH, Folder, check, curves, end, environment, passed, ranks_of, wait_for
+from harness import FINCH, SOON, Folder, check, curves, end, environment, passed, ranks_of, wait_for
 
 CONFIG = """
 name: streamed
@@ -53,7 +53,7 @@ def equal(one, other):
 
 
 def begin(folder, run, *settings):
-    process = folder.start(2, "evolve", "two.yaml", "--run", run, *STREAMED, *settings)
+    process = folder.start(2, "evolve", "two.yaml", "--run", run, *STREAMED, *SOON, *settings)
     wait_for(lambda: list((folder.path / run).glob("state/training-*.h5")) or process.poll() is not None, "a snapshot")
     check(process.poll() is None, f"the training ended too soon\n{folder.output()}")
     return process
@@ -104,7 +104,7 @@ with Folder() as folder:
             check(equal(results(folder.path / run), whole), f"{threads} threads on {ranks} rank(s) gave other bits than memory")
     passed("losses, weights and predictions have the bits of images in memory, by 1, 2 and 8 threads, on 1 and 2 ranks")
 
-    long = ("--set", "training.epochs=12", "--set", "search.budget={evaluations: 1}")
+    long = ("--set", "training.epochs=100", "--set", "search.budget={evaluations: 1}")
     folder.run(2, "evolve", "two.yaml", "--run", "runs/straight", *long)
     straight = results(folder.path / "runs/straight")
     process = begin(folder, "runs/stopped", *long)
