@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/backend/lap_timer.hpp"
+#include "finch/backend/planes.hpp"
 
 #include <array>
 #include <compare>
@@ -81,6 +82,8 @@ struct ConvolutionShape {
     bool needs_input_grad = true;
     Precision precision = Precision::float32;
     bool deterministic = true;  ///< results are bitwise reproducible
+    Layout x_layout = Layout::nhwc;
+    Layout y_layout = Layout::nhwc;
     auto operator<=>(const ConvolutionShape&) const = default;
 
     [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return true; }

@@ -1,6 +1,7 @@
 #include "finch/base/error.hpp"
 
 #include "operations.hpp"
+#include "own_convolution.hpp"
 #include "rounding.hpp"
 #include "weighted.hpp"
 
@@ -142,6 +143,14 @@ void ConvolutionPlan::plan_passes(const Library& library, const ConvolutionShape
 
 template <>
 std::unique_ptr<Operation> make(const Library& library, Plans& plans, const ConvolutionShape& shape) {
+    if (!may_round(shape)) {
+        if (auto own = make_planes_convolution(shape)) {
+            return own;
+        }
+        if (auto own = make_channels_convolution(shape)) {
+            return own;
+        }
+    }
     return std::make_unique<WeightedOperation>(library, plans.scratch, plans.convolutions.get(library, shape));
 }
 

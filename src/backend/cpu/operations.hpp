@@ -10,13 +10,11 @@ namespace finch::backend::cpu {
 /// parameters.
 struct ConvolutionPlan;
 struct LinearPlan;
-struct PoolingPlan;
 struct ActivationPlan;
 
 struct Plans {
     PlanCache<ConvolutionShape, ConvolutionPlan> convolutions;
     PlanCache<LinearShape, LinearPlan> linears;
-    PlanCache<PoolingShape, PoolingPlan> poolings;
     PlanCache<ActivationShape, ActivationPlan> activations;
     Scratch scratch;  ///< shared by all operations
 };

@@ -1,86 +1,128 @@
 #include "operations.hpp"
+#include "slices.hpp"
+#include "vectorised.hpp"
 
-#include <utility>
+#include <algorithm>
+#include <cstdint>
+#include <vector>
 
 namespace finch::backend::cpu {
-
-struct PoolingPlan {
-    PoolingPlan(const Library& library, const PoolingShape& shape);
-    dnnl::pooling_forward forward;
-    dnnl::pooling_backward backward;
-    dnnl::memory::desc x, y, workspace;
-    std::string implementation;
-};
-
 namespace {
 
-dnnl::algorithm algorithm_of(Pooling kind) {
-    switch (kind) {
-        case Pooling::max:
-            return dnnl::algorithm::pooling_max;
-        case Pooling::average:
-            return dnnl::algorithm::pooling_avg_include_padding;
+constexpr std::int32_t none = -1;  ///< the place of a maximum before the first pixel of a window
+
+/// Takes up a pixel at `place` of a window into the maxima of all channels. NaN is larger than any number. Of equal
+/// pixels the first one is the maximum, as in PyTorch.
+FINCH_VECTORISED void take_maximum(const float* __restrict x, std::int32_t place, float* __restrict y,
+                                   std::int32_t* __restrict places, std::int64_t channels) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+        const bool is_larger = (places[c] == none) | (x[c] > y[c]) | (x[c] != x[c]);
+        y[c] = is_larger ? x[c] : y[c];
+        places[c] = is_larger ? place : places[c];
     }
-    return dnnl::algorithm::undef;
 }
 
-}  // namespace
-
-PoolingPlan::PoolingPlan(const Library& library, const PoolingShape& shape)
-    : x(floats({shape.batch, shape.channels, shape.height, shape.width}, Tag::nhwc)),
-      y(floats({shape.batch, shape.channels, shape.height_out(), shape.width_out()}, Tag::nhwc)) {
-    const dnnl::algorithm kind = algorithm_of(shape.kind);
-    const dnnl::memory::dims strides{shape.stride, shape.stride};
-    const dnnl::memory::dims kernel{shape.kernel, shape.kernel};
-    const dnnl::memory::dims before{shape.padding, shape.padding};
-    // The padding at the end extends only as far as the windows reach. Input pixels beyond the last window are not
-    // read.
-    const auto behind = [&](std::int64_t out, std::int64_t in) {
-        return (out - 1) * shape.stride + shape.kernel - in - shape.padding;
-    };
-    const dnnl::memory::dims after{behind(shape.height_out(), shape.height), behind(shape.width_out(), shape.width)};
-    const dnnl::pooling_forward::primitive_desc forward_plan(
-        {dnnl::prop_kind::forward_training, kind, x, y, strides, kernel, before, after}, library.engine);
-    const dnnl::pooling_backward::primitive_desc backward_plan({kind, x, y, strides, kernel, before, after},
-                                                               library.engine, forward_plan);
-    forward = dnnl::pooling_forward(forward_plan);
-    backward = dnnl::pooling_backward(backward_plan);
-    workspace = forward_plan.workspace_desc();
-    implementation = std::string(forward_plan.impl_info_str()) + ", " + backward_plan.impl_info_str();
+/// Adds the gradients of the windows whose maximum is at `place`.
+FINCH_VECTORISED void add_where(const float* __restrict grad_y, const std::int32_t* __restrict places,
+                                std::int32_t place, float* __restrict grad_x, std::int64_t channels) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+        grad_x[c] += places[c] == place ? grad_y[c] : 0.0F;
+    }
 }
 
-namespace {
+FINCH_VECTORISED void add_share(const float* __restrict from, float share, float* __restrict to,
+                                std::int64_t channels) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+        to[c] += share * from[c];
+    }
+}
 
 class PoolingOperation : public Operation {
 public:
-    PoolingOperation(const Library& library, std::shared_ptr<const PoolingPlan> plan)
-        : library_(library), plan_(std::move(plan)), workspace_(zeroed(library, plan_->workspace)) {}
+    explicit PoolingOperation(const PoolingShape& shape)
+        : shape_(shape),
+          share_(1.0F / static_cast<float>(shape.kernel * shape.kernel)),
+          places_(static_cast<std::size_t>(shape.saved_floats())) {}
+
     void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
-        execute(library_, plan_->forward,
-                {{DNNL_ARG_SRC, at(library_, plan_->x, x[0])},
-                 {DNNL_ARG_DST, at(library_, plan_->y, y)},
-                 {DNNL_ARG_WORKSPACE, workspace_}});
+        const bool is_max = shape_.kind == Pooling::max;
+        for_rows([&](std::int64_t row) {
+            const std::int64_t outputs = shape_.width_out() * shape_.channels;
+            std::fill_n(y + row * outputs, outputs, 0.0F);
+            if (is_max) {
+                std::fill_n(places_.data() + row * outputs, outputs, none);
+            }
+            for_windows(row, [&](std::int64_t output, std::int64_t pixel, std::int32_t place) {
+                if (is_max) {
+                    take_maximum(x[0] + pixel, place, y + output, places_.data() + output, shape_.channels);
+                } else {
+                    add_share(x[0] + pixel, share_, y + output, shape_.channels);
+                }
+            });
+        });
     }
+
+    /// The windows of a sample may overlap, so a thread takes whole samples.
     void backward(const Pass& /*pass*/, std::span<const float* const> /*x*/, const float* /*y*/, float* grad_y,
                   std::span<float* const> grad_x, float* /*grad_parameters*/) override {
-        execute(library_, plan_->backward,
-                {{DNNL_ARG_DIFF_DST, at(library_, plan_->y, grad_y)},
-                 {DNNL_ARG_DIFF_SRC, at(library_, plan_->x, grad_x[0])},
-                 {DNNL_ARG_WORKSPACE, workspace_}});
+        const std::int64_t size = shape_.height * shape_.width * shape_.channels;
+        for_slices(shape_.batch, 1, [&](std::size_t /*slice*/, std::int64_t begin, std::int64_t end) {
+            std::fill_n(grad_x[0] + begin * size, (end - begin) * size, 0.0F);
+            for (std::int64_t row = begin * shape_.height_out(); row < end * shape_.height_out(); ++row) {
+                for_windows(row, [&](std::int64_t output, std::int64_t pixel, std::int32_t place) {
+                    if (shape_.kind == Pooling::max) {
+                        add_where(grad_y + output, places_.data() + output, place, grad_x[0] + pixel, shape_.channels);
+                    } else {
+                        add_share(grad_y + output, share_, grad_x[0] + pixel, shape_.channels);
+                    }
+                });
+            }
+        });
     }
-    [[nodiscard]] std::string implementation() const override { return plan_->implementation; }
+    [[nodiscard]] std::string implementation() const override { return "finch:loop"; }
 
 private:
-    const Library& library_;
-    std::shared_ptr<const PoolingPlan> plan_;
-    dnnl::memory workspace_;  ///< index of each maximum; empty for averages
+    /// Calls work(row) for each row of outputs of the batch.
+    template <class Work>
+    void for_rows(Work work) const {
+        for_slices(shape_.batch * shape_.height_out(), 1,
+                   [&](std::size_t /*slice*/, std::int64_t begin, std::int64_t end) {
+                       for (std::int64_t row = begin; row < end; ++row) {
+                           work(row);
+                       }
+                   });
+    }
+
+    /// Calls work(offset of the output, offset of the pixel, place in the window) for each pixel of each window of a
+    /// row of outputs. Pixels of the padding are left out.
+    template <class Work>
+    void for_windows(std::int64_t row, Work work) const {
+        const std::int64_t sample = row / shape_.height_out();
+        const std::int64_t top = row % shape_.height_out() * shape_.stride - shape_.padding;
+        const std::int64_t rows_behind = std::min(shape_.kernel, shape_.height - top);
+        for (std::int64_t column = 0; column < shape_.width_out(); ++column) {
+            const std::int64_t left = column * shape_.stride - shape_.padding;
+            const std::int64_t columns_behind = std::min(shape_.kernel, shape_.width - left);
+            for (std::int64_t r = std::max<std::int64_t>(0, -top); r < rows_behind; ++r) {
+                for (std::int64_t s = std::max<std::int64_t>(0, -left); s < columns_behind; ++s) {
+                    work((row * shape_.width_out() + column) * shape_.channels,
+                         ((sample * shape_.height + top + r) * shape_.width + left + s) * shape_.channels,
+                         static_cast<std::int32_t>(r * shape_.kernel + s));
+                }
+            }
+        }
+    }
+
+    PoolingShape shape_;
+    float share_;
+    std::vector<std::int32_t> places_;  ///< of the maximum in each window; empty for averages
 };
 
 }  // namespace
 
 template <>
-std::unique_ptr<Operation> make(const Library& library, Plans& plans, const PoolingShape& shape) {
-    return std::make_unique<PoolingOperation>(library, plans.poolings.get(library, shape));
+std::unique_ptr<Operation> make(const Library& /*library*/, Plans& /*plans*/, const PoolingShape& shape) {
+    return std::make_unique<PoolingOperation>(shape);
 }
 
 }  // namespace finch::backend::cpu

@@ -3,10 +3,40 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <omp.h>
 #include <vector>
 
 namespace finch::backend::cpu {
+
+/// Floats in memory that begins at a cache line. They are not initialised.
+class AlignedFloats {
+public:
+    explicit AlignedFloats(std::int64_t count)
+        : data_(static_cast<float*>(::operator new(static_cast<std::size_t>(count) * sizeof(float), alignment))) {}
+    [[nodiscard]] float* data() const { return data_.get(); }
+
+private:
+    static constexpr std::align_val_t alignment{64};
+    struct Free {
+        void operator()(float* data) const { ::operator delete(data, alignment); }
+    };
+    std::unique_ptr<float, Free> data_;
+};
+
+/// Returns memory of the calling thread for `count` floats. The next call overwrites or frees it.
+[[nodiscard]] inline float* workspace(std::int64_t count) {
+    thread_local std::int64_t size = 0;
+    thread_local AlignedFloats memory(0);
+    if (count > size) {
+        memory = AlignedFloats(0);
+        size = 0;
+        memory = AlignedFloats(count);
+        size = count;
+    }
+    return memory.data();
+}
 
 /// Returns the number of threads that share `items`. With several threads, each gets at least `least` items.
 [[nodiscard]] inline std::int64_t slice_count(std::int64_t items, std::int64_t least) {

@@ -1,0 +1,130 @@
+#include "elementwise.hpp"
+#include "kernels.hpp"
+#include "own_convolution.hpp"
+#include "slices.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace finch::backend::cpu {
+namespace {
+
+std::size_t unsigned_of(std::int64_t count) {
+    return static_cast<std::size_t>(count);
+}
+
+ConvolutionPass pass_of(const ConvolutionShape& shape, std::int64_t tile, bool to_input_gradient) {
+    ConvolutionPass pass{.height = shape.height,
+                         .width = shape.width,
+                         .channels = shape.channels_in,
+                         .height_out = shape.height_out(),
+                         .width_out = shape.width_out(),
+                         .channels_out = shape.channels_out,
+                         .padding = shape.padding_before};
+    if (to_input_gradient) {
+        std::swap(pass.height, pass.height_out);
+        std::swap(pass.width, pass.width_out);
+        std::swap(pass.channels, pass.channels_out);
+        pass.padding = 2 - pass.padding;
+    }
+    pass.tile_rows = (pass.height_out + tile - 1) / tile;
+    pass.tile_columns = (pass.width_out + tile - 1) / tile;
+    return pass;
+}
+
+class ChannelsConvolution : public Operation {
+public:
+    ChannelsConvolution(const ConvolutionShape& shape, const ChannelsKernels& kernels)
+        : shape_(shape),
+          kernels_(kernels),
+          forward_(pass_of(shape, kernels.tile, false)),
+          backward_(pass_of(shape, kernels.tile, true)),
+          forward_weights_(kernels.packed_floats(forward_)),
+          backward_weights_(shape.needs_input_grad ? kernels.packed_floats(backward_) : 0) {}
+
+    void pack(const float* parameters, float* /*buffers*/) override {
+        parameters_ = parameters;
+        kernels_.pack(forward_, parameters, false, forward_weights_.data());
+        if (shape_.needs_input_grad) {
+            kernels_.pack(backward_, parameters, true, backward_weights_.data());
+        }
+    }
+
+    void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
+        const bool has_relu = shape_.activation == Activation::relu;
+        run(forward_, x[0], forward_weights_.data(), parameters_ + shape_.weights(), has_relu, y);
+        if (!has_relu) {
+            apply_activation(shape_.activation, y, y, outputs());
+        }
+    }
+
+    void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
+                  std::span<float* const> grad_x, float* grad_parameters) override {
+        const bool has_relu = shape_.activation == Activation::relu;
+        if (!has_relu) {
+            apply_derivative(shape_.activation, y, grad_y, outputs());
+        }
+        const std::int64_t tiles = tiles_of(forward_);
+        const std::int64_t size = kernels_.sums_floats(forward_);
+        AlignedFloats sums(slice_count(tiles, 1) * size);
+        for_slices(tiles, 1, [&](std::size_t slice, std::int64_t first, std::int64_t behind) {
+            float* const own = sums.data() + static_cast<std::int64_t>(slice) * size;
+            std::fill_n(own, size, 0.0F);
+            kernels_.add_gradient(forward_, x[0], has_relu ? y : nullptr, grad_y, first, behind, own,
+                                  workspace(kernels_.scratch_floats(forward_)));
+        });
+        for (std::int64_t slice = 1; slice < slice_count(tiles, 1); ++slice) {
+            accumulate(sums.data() + slice * size, sums.data(), unsigned_of(size));
+        }
+        kernels_.write_gradient(forward_, sums.data(), grad_parameters, grad_parameters + shape_.weights());
+        if (shape_.needs_input_grad) {
+            run(backward_, grad_y, backward_weights_.data(), nullptr, false, grad_x[0]);
+        }
+    }
+    [[nodiscard]] std::string implementation() const override {
+        return std::string("finch:winograd") + (kernels_.tile == 2 ? "_2x2:" : "_4x4:") + kernels().name;
+    }
+
+private:
+    [[nodiscard]] std::size_t outputs() const {
+        return unsigned_of(shape_.batch * shape_.height_out() * shape_.width_out() * shape_.channels_out);
+    }
+    [[nodiscard]] std::int64_t tiles_of(const ConvolutionPass& pass) const {
+        return shape_.batch * pass.tile_rows * pass.tile_columns;
+    }
+    void run(const ConvolutionPass& pass, const float* from, const float* packed, const float* bias, bool has_relu,
+             float* to) const {
+        for_slices(tiles_of(pass), 1, [&](std::size_t /*slice*/, std::int64_t first, std::int64_t behind) {
+            kernels_.run(pass, from, packed, bias, has_relu, to, first, behind,
+                         workspace(kernels_.scratch_floats(pass)));
+        });
+    }
+
+    ConvolutionShape shape_;
+    const ChannelsKernels& kernels_;
+    ConvolutionPass forward_, backward_;
+    AlignedFloats forward_weights_, backward_weights_;
+    const float* parameters_ = nullptr;  ///< canonical; the bias is read from here
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_channels_convolution(const ConvolutionShape& shape) {
+    const Kernels& own = kernels();
+    const std::int64_t least = std::max<std::int64_t>(16, own.lanes);
+    if (shape.kernel != 3 || shape.stride != 1 || shape.groups > 1 || shape.dilation > 1 ||
+        std::max(shape.padding_before, shape.padding_after) > 2 || shape.channels_in < least ||
+        shape.channels_out < least) {
+        return nullptr;
+    }
+    const char* const choice = std::getenv("FINCH_TILE");
+    const bool four = choice && choice[0] == '4';
+    if (choice && choice[0] == '0')
+        return nullptr;
+    return std::make_unique<ChannelsConvolution>(shape, four ? own.channels_4 : own.channels_2);
+}
+
+}  // namespace finch::backend::cpu

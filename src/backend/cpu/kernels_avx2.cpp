@@ -1,0 +1,3 @@
+#define FINCH_ISA avx2
+#define FINCH_LANES 8
+#include "kernels.inc"

@@ -1,0 +1,184 @@
+#include "finch/backend/planes.hpp"
+
+#include "elementwise.hpp"
+#include "kernels.hpp"
+#include "own_convolution.hpp"
+#include "slices.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace finch::backend::cpu {
+namespace {
+
+/// An image in planes, with the table of the outputs that lie in the image.
+class PlanesImage {
+public:
+    PlanesImage(std::int64_t height, std::int64_t width)
+        : size_(height, width), inside_(static_cast<std::size_t>(size_.floats_per_channel())) {
+        for (std::int64_t tile = 0; tile < size_.tiles; ++tile) {
+            for (std::int64_t output = 0; output < 4; ++output) {
+                const bool is_inside =
+                    2 * (tile / size_.pitch) + output / 2 < height && 2 * (tile % size_.pitch) + output % 2 < width;
+                inside_[static_cast<std::size_t>(output * size_.plane + tile)] = is_inside ? -1 : 0;
+            }
+        }
+    }
+    [[nodiscard]] PlanesGeometry geometry() const {
+        return {.pitch = size_.pitch, .tiles = size_.tiles, .plane = size_.plane, .inside = inside_.data()};
+    }
+    [[nodiscard]] std::int64_t floats(std::int64_t channels) const { return channels * size_.floats_per_channel(); }
+
+private:
+    PlanesSize size_;
+    std::vector<std::int32_t> inside_;
+};
+
+/// One sample of a tensor: in planes, or in NHWC with memory for a copy in planes.
+struct Sample {
+    Layout layout;
+    std::int64_t height, width, channels;
+
+    [[nodiscard]] std::int64_t floats(const PlanesImage& image) const {
+        return layout == Layout::planes ? image.floats(channels) : height * width * channels;
+    }
+};
+
+class PlanesConvolution : public Operation {
+public:
+    explicit PlanesConvolution(const ConvolutionShape& shape)
+        : shape_(shape),
+          kernels_(kernels().planes),
+          image_(shape.height_out(), shape.width_out()),
+          grad_image_(shape.height, shape.width),
+          forward_{shape.channels_in, shape.channels_out, image_.geometry()},
+          backward_{shape.channels_out, shape.channels_in, grad_image_.geometry()},
+          x_{shape.x_layout, shape.height, shape.width, shape.channels_in},
+          y_{shape.y_layout, shape.height_out(), shape.width_out(), shape.channels_out},
+          forward_weights_(packed_floats()),
+          backward_weights_(shape.needs_input_grad ? packed_floats() : 0) {}
+
+    void pack(const float* parameters, float* /*buffers*/) override {
+        parameters_ = parameters;
+        kernels_.pack(forward_, parameters, false, forward_weights_.data());
+        if (shape_.needs_input_grad) {
+            kernels_.pack(backward_, parameters, true, backward_weights_.data());
+        }
+    }
+
+    void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
+        const bool has_relu = shape_.activation == Activation::relu;
+        for_samples([&](std::size_t /*slice*/, std::int64_t n, float* memory) {
+            float* const scratch = memory + image_.floats(x_.channels) + image_.floats(y_.channels);
+            const float* const from = in_planes(x_, image_, shape_.padding_before, x[0], n, memory);
+            float* const out = y + n * y_.floats(image_);
+            float* const to = y_.layout == Layout::planes ? out : memory + image_.floats(x_.channels);
+            kernels_.run(forward_, from, forward_weights_.data(), parameters_ + shape_.weights(), has_relu, to,
+                         scratch);
+            if (y_.layout == Layout::nhwc) {
+                kernels_.read(forward_.geometry, y_.height, y_.width, y_.channels, to, out);
+                if (!has_relu) {
+                    apply_activation(shape_.activation, out, out, static_cast<std::size_t>(y_.floats(image_)));
+                }
+            }
+        });
+    }
+
+    void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
+                  std::span<float* const> grad_x, float* grad_parameters) override {
+        const std::int64_t size = kernels_.sums_floats(forward_);
+        const std::int64_t slices = slice_count(shape_.batch, 1);
+        AlignedFloats sums(slices * size);
+        std::fill_n(sums.data(), slices * size, 0.0F);
+        for_samples([&](std::size_t slice, std::int64_t n, float* memory) {
+            add_sample(x[0], y, grad_y, n, sums.data() + static_cast<std::int64_t>(slice) * size, memory);
+            if (shape_.needs_input_grad) {
+                write_grad_x(grad_y, grad_x[0], n, memory);
+            }
+        });
+        for (std::int64_t slice = 1; slice < slices; ++slice) {
+            accumulate(sums.data() + slice * size, sums.data(), static_cast<std::size_t>(size));
+        }
+        kernels_.write_gradient(forward_, sums.data(), grad_parameters, grad_parameters + shape_.weights());
+    }
+    [[nodiscard]] std::string implementation() const override { return std::string("finch:planes:") + kernels().name; }
+
+private:
+    [[nodiscard]] std::int64_t packed_floats() const { return 16 * shape_.channels_in * shape_.channels_out; }
+
+    /// Returns sample `n` of `tensor` in planes: in place, or as a copy in `memory`.
+    const float* in_planes(const Sample& tensor, const PlanesImage& image, std::int64_t padding, const float* values,
+                           std::int64_t n, float* memory) const {
+        const float* const sample = values + n * tensor.floats(image);
+        if (tensor.layout == Layout::planes) {
+            return sample;
+        }
+        kernels_.fill(image.geometry(), padding, tensor.height, tensor.width, tensor.channels, sample, memory);
+        return memory;
+    }
+
+    void add_sample(const float* x, const float* y, float* grad_y, std::int64_t n, float* sums, float* memory) const {
+        float* const scratch = memory + image_.floats(x_.channels) + image_.floats(y_.channels);
+        const std::int64_t size = y_.floats(image_);
+        const bool has_relu = shape_.activation == Activation::relu;
+        const float* const from = in_planes(x_, image_, shape_.padding_before, x, n, memory);
+        if (y_.layout == Layout::planes) {
+            kernels_.add_gradient(forward_, from, has_relu ? y + n * size : nullptr, grad_y + n * size, sums, scratch);
+            return;
+        }
+        apply_derivative(shape_.activation, y + n * size, grad_y + n * size, static_cast<std::size_t>(size));
+        float* const grad = memory + image_.floats(x_.channels);
+        kernels_.fill(forward_.geometry, 1, y_.height, y_.width, y_.channels, grad_y + n * size, grad);
+        kernels_.add_gradient(forward_, from, nullptr, grad, sums, scratch);
+    }
+
+    void write_grad_x(const float* grad_y, float* grad_x, std::int64_t n, float* memory) const {
+        float* const scratch = memory + grad_image_.floats(x_.channels) + grad_image_.floats(y_.channels);
+        const float* const from = in_planes(y_, grad_image_, 2 - shape_.padding_before, grad_y, n, memory);
+        float* const out = grad_x + n * x_.floats(grad_image_);
+        float* const to = x_.layout == Layout::planes ? out : memory + grad_image_.floats(y_.channels);
+        kernels_.run(backward_, from, backward_weights_.data(), nullptr, false, to, scratch);
+        if (x_.layout == Layout::nhwc) {
+            kernels_.read(backward_.geometry, x_.height, x_.width, x_.channels, to, out);
+        }
+    }
+
+    /// Calls work(slice, sample, memory) for all samples.
+    template <class Work>
+    void for_samples(Work work) const {
+        const std::int64_t planes = std::max(image_.floats(1), grad_image_.floats(1)) * (x_.channels + y_.channels);
+        const std::int64_t scratch = std::max(kernels_.scratch_floats(forward_), kernels_.scratch_floats(backward_));
+        for_slices(shape_.batch, 1, [&](std::size_t slice, std::int64_t begin, std::int64_t end) {
+            float* const memory = workspace(planes + scratch);
+            for (std::int64_t n = begin; n < end; ++n) {
+                work(slice, n, memory);
+            }
+        });
+    }
+
+    ConvolutionShape shape_;
+    const PlanesKernels& kernels_;
+    PlanesImage image_, grad_image_;  ///< of y and its gradient; of the gradient of x
+    PlanesPass forward_, backward_;
+    Sample x_, y_;
+    AlignedFloats forward_weights_, backward_weights_;
+    const float* parameters_ = nullptr;  ///< canonical; the bias is read from here
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_planes_convolution(const ConvolutionShape& shape) {
+    if (shape.kernel != 3 || shape.stride != 1 || shape.groups > 1 || shape.dilation > 1 ||
+        std::max(shape.padding_before, shape.padding_after) > 2) {
+        return nullptr;
+    }
+    const char* const choice = std::getenv("FINCH_PLANES");
+    if (!choice || std::max(shape.channels_in, shape.channels_out) > std::atoi(choice)) {
+        return nullptr;
+    }
+    return std::make_unique<PlanesConvolution>(shape);
+}
+
+}  // namespace finch::backend::cpu
