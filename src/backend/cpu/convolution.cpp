@@ -113,26 +113,18 @@ void ConvolutionPlan::plan_passes(const Library& library, const ConvolutionShape
     const dnnl::convolution_forward::primitive_desc hint(forward_desc, library.engine);
     const auto weights_plan = plan_weights(
         library, shape, {direct, read_x, free_gradient, bias, read_grad_y, strides, between, before, after}, hint);
-    if (!in_bfloat16 && WinogradConvolution::suits(shape)) {
-        own_forward.emplace(shape, WinogradConvolution::Direction::forward);
-        implementation = "finch:winograd, ";
-    } else {
-        forward = dnnl::convolution_forward(forward_plan);
-        implementation = (rounds ? "bfloat16: " : "") + std::string(forward_plan.impl_info_str()) + ", ";
-    }
+    forward = dnnl::convolution_forward(forward_plan);
+    implementation = (rounds ? "bfloat16: " : "") + std::string(forward_plan.impl_info_str()) + ", ";
     backward_weights = dnnl::convolution_backward_weights(weights_plan);
     forward_weights = forward_plan.weights_desc();
     weights_gradient = weights_plan.diff_weights_desc();
     if (!in_bfloat16 && ConvolutionGradient::suits(shape)) {
         own_backward_weights.emplace(shape);
-        implementation += "finch:avx512f";
+        implementation += std::string("finch:direct:") + kernels().name;
     } else {
         implementation += weights_plan.impl_info_str();
     }
-    if (shape.needs_input_grad && own_forward) {
-        own_backward_data.emplace(shape, WinogradConvolution::Direction::to_input_gradient);
-        implementation += ", finch:winograd";
-    } else if (shape.needs_input_grad) {
+    if (shape.needs_input_grad) {
         const dnnl::convolution_backward_data::primitive_desc data_plan(
             {direct, x, free_weights, read_grad_y, strides, between, before, after}, library.engine, hint);
         backward_data = dnnl::convolution_backward_data(data_plan);

@@ -71,12 +71,30 @@ struct PlanesKernels {
                  const float* planes, float* nhwc);
 };
 
+/// The sizes of a convolution without groups and dilation, for DirectKernels.
+struct DirectPass {
+    std::int64_t height = 1, width = 1, channels = 1;              ///< of x
+    std::int64_t height_out = 1, width_out = 1, channels_out = 1;  ///< of y
+    std::int64_t kernel = 1, stride = 1, padding_before = 0, padding_after = 0;
+};
+
+/// The gradient of a convolution's weights and bias, computed directly.
+struct DirectKernels {
+    std::int64_t (*scratch_floats)(const DirectPass& pass);
+    std::int64_t (*sums_floats)(const DirectPass& pass);
+    /// Adds one sample to the sums.
+    void (*add)(const DirectPass& pass, const float* x, const float* grad_y, float* sums, float* scratch);
+    /// Writes the canonical gradients.
+    void (*write)(const DirectPass& pass, const float* sums, float* grad_weights, float* grad_bias);
+};
+
 /// Finch's own kernels for one instruction set.
 struct Kernels {
     std::int64_t lanes;  ///< floats of a vector
     const char* name;
     ChannelsKernels channels_2, channels_4;  ///< F(2 × 2, 3 × 3), F(4 × 4, 3 × 3)
     PlanesKernels planes;
+    DirectKernels direct;
 };
 
 /// Returns the kernels of the widest instruction set that the processor has and DNNL_MAX_CPU_ISA allows.

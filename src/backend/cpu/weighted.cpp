@@ -13,7 +13,7 @@ void WeightedPlan::set_operands(bool in_bfloat16) {
 }
 
 void WeightedPlan::make_reorders(const Library& library) {
-    if (!own_forward && forward_weights != plain_weights) {
+    if (forward_weights != plain_weights) {
         to_forward.emplace(library, plain_weights, forward_weights);
     }
     if (backward_data && data_weights != plain_weights) {
@@ -43,25 +43,13 @@ WeightedOperation::WeightedOperation(const Library& library, Scratch& scratch, s
 void WeightedOperation::pack(const float* parameters, float* /*buffers*/) {
     parameters_ = parameters;
     const dnnl::memory plain = at(library_, plan_->plain_weights, parameters);
-    if (plan_->own_forward) {
-        own_forward_weights_.resize(plan_->own_forward->packed_weights());
-        plan_->own_forward->pack(parameters, own_forward_weights_.data());
-    } else {
-        plan_->to_forward ? plan_->to_forward->run(library_, plain, forward_weights_) : void(forward_weights_ = plain);
-    }
-    if (plan_->own_backward_data) {
-        own_data_weights_.resize(plan_->own_backward_data->packed_weights());
-        plan_->own_backward_data->pack(parameters, own_data_weights_.data());
-    } else if (plan_->backward_data) {
+    plan_->to_forward ? plan_->to_forward->run(library_, plain, forward_weights_) : void(forward_weights_ = plain);
+    if (plan_->backward_data) {
         plan_->to_data ? plan_->to_data->run(library_, plain, data_weights_) : void(data_weights_ = plain);
     }
 }
 
 void WeightedOperation::forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) {
-    if (plan_->own_forward) {
-        plan_->own_forward->run(x[0], own_forward_weights_.data(), parameters_ + plan_->weights, y);
-        return;
-    }
     execute(library_, plan_->forward,
             {{DNNL_ARG_SRC, read_x(x[0])},
              {DNNL_ARG_WEIGHTS, forward_weights_},
@@ -79,9 +67,7 @@ void WeightedOperation::backward(const Pass& /*pass*/, std::span<const float* co
         grad = read_grad_y(y, grad_y);
         backward_weights(x[0], grad, grad_parameters);
     }
-    if (plan_->own_backward_data) {
-        plan_->own_backward_data->run(grad_y, own_data_weights_.data(), nullptr, grad_x[0]);
-    } else if (plan_->backward_data) {
+    if (plan_->backward_data) {
         execute(library_, *plan_->backward_data,
                 {{DNNL_ARG_DIFF_DST, grad},
                  {DNNL_ARG_WEIGHTS, data_weights_},

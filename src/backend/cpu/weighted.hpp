@@ -2,11 +2,9 @@
 
 #include "convolution_gradient.hpp"
 #include "library.hpp"
-#include "winograd.hpp"
 
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace finch::backend::cpu {
 
@@ -14,10 +12,9 @@ namespace finch::backend::cpu {
 /// oneDNN chooses the layout of the weights. The arenas hold the weights in the canonical, plain layout.
 struct WeightedPlan {
     dnnl::primitive forward;
-    std::optional<dnnl::primitive> backward_data;  ///< empty if the gradient of x is not needed or Finch's own
+    std::optional<dnnl::primitive> backward_data;  ///< empty if the gradient of x is not needed
     dnnl::primitive backward_weights;
-    /// Finch's own kernels, used instead of oneDNN's kernels if they are faster.
-    std::optional<WinogradConvolution> own_forward, own_backward_data;
+    /// Finch's own kernel, used instead of oneDNN's kernel if it is faster.
     std::optional<ConvolutionGradient> own_backward_weights;
 
     dnnl::memory::desc x, y, bias;
@@ -65,7 +62,6 @@ private:
     dnnl::memory forward_weights_;
     dnnl::memory data_weights_;
     dnnl::memory weights_gradient_;
-    std::vector<float> own_forward_weights_, own_data_weights_;
     const float* parameters_ = nullptr;  ///< canonical; the bias is read from here
 };
 
