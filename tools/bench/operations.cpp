@@ -1,17 +1,18 @@
-// Compares float32 with bfloat16 for convolutions and linear layers, on one thread of a CPU. Prints the smallest
-// processor time of a forward and a backward pass in 20 turns, in µs, and the implementation of each operation.
-//
-//   ninja -C build bench_operations && OMP_NUM_THREADS=1 build/bench_operations
+// Measures operations on one thread of a CPU. Reads lines "conv PRECISION BATCH SIDE IN OUT KERNEL [STRIDE [GROUPS]]"
+// or "linear PRECISION BATCH SIDE IN UNITS" from standard input, and answers each line with the least processor time of
+// forward() and of backward() in 20 turns, in µs, and the implementation. tools/bench/operations.py compares programs.
 #include "finch/backend/device.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <ctime>
+#include <exception>
 #include <iostream>
 #include <limits>
 #include <memory>
+#include <sstream>
+#include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace {
@@ -43,10 +44,14 @@ double processor_seconds() {
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Returns the time of one forward and backward pass in µs, and the name of the implementation.
+struct Times {
+    double forward = std::numeric_limits<double>::max();
+    double backward = std::numeric_limits<double>::max();
+    std::string implementation;
+};
+
 template <class Shape>
-std::pair<double, std::string> measure(Device& device, Shape shape, Precision precision) {
-    shape.precision = precision;
+Times measure(Device& device, const Shape& shape) {
     const auto operation = device.make(shape);
     const auto filled = [&device](std::size_t count) {
         Buffer buffer = device.allocate(count);
@@ -67,76 +72,71 @@ std::pair<double, std::string> measure(Device& device, Shape shape, Precision pr
     operation->pack(weights.data(), nullptr);
     const float* const in[] = {x.data()};
     float* const out[] = {grad_x.data()};
-    double least = std::numeric_limits<double>::max();
+    Times least{.implementation = operation->implementation()};
     for (int turn = 0; turn < 20; ++turn) {
         const Buffer grad_y = filled(y.size());
         const double begin = processor_seconds();
         operation->forward(pass, in, y.data());
+        const double middle = processor_seconds();
         operation->backward(pass, in, y.data(), grad_y.data(), out, grad_weights.data());
-        least = std::min(least, processor_seconds() - begin);
+        least.forward = std::min(least.forward, 1e6 * (middle - begin));
+        least.backward = std::min(least.backward, 1e6 * (processor_seconds() - middle));
     }
-    return {1e6 * least, operation->implementation()};
+    return least;
 }
 
-template <class Shape>
-void compare(Device& device, const std::string& name, const Shape& shape) {
-    const auto [exact, by] = measure(device, shape, Precision::float32);
-    const auto [rounded, rounded_by] = measure(device, shape, Precision::bfloat16);
-    std::cout << name << ": " << exact << " µs, " << rounded << " µs, ratio " << exact / rounded << " (" << by << "; "
-              << rounded_by << ")" << std::endl;
+Precision precision_of(const std::string& word) {
+    for (const Precision precision : {Precision::float32, Precision::bfloat16}) {
+        if (word == (precision == Precision::float32 ? "float32" : "bfloat16")) {
+            return precision;
+        }
+    }
+    throw std::invalid_argument("a precision is float32 or bfloat16, not \"" + word + "\"");
+}
+
+Times answer(Device& device, const std::string& line) {
+    std::istringstream words(line);
+    std::string kind, precision;
+    std::int64_t batch = 0, side = 0, in = 0, out = 0, kernel = 1, stride = 1, groups = 1;
+    words >> kind >> precision >> batch >> side >> in >> out;
+    if (!words || (kind != "conv" && kind != "linear") || (kind == "conv" && !(words >> kernel))) {
+        throw std::invalid_argument("not a line that bench_operations reads: \"" + line + "\"");
+    }
+    words >> stride >> groups;
+    if (kind == "linear") {
+        return measure(device, LinearShape{.batch = batch,
+                                           .height = side,
+                                           .width = side,
+                                           .channels = in,
+                                           .units = out,
+                                           .precision = precision_of(precision)});
+    }
+    return measure(device, ConvolutionShape{.batch = batch,
+                                            .height = side,
+                                            .width = side,
+                                            .channels_in = in,
+                                            .channels_out = out,
+                                            .kernel = kernel,
+                                            .stride = stride,
+                                            .padding_before = kernel / 2,
+                                            .padding_after = kernel / 2,
+                                            .groups = groups,
+                                            .activation = Activation::relu,
+                                            .needs_input_grad = in > 3,
+                                            .precision = precision_of(precision)});
 }
 
 }  // namespace
 
 int main() {
-    const auto device = make_cpu_device(1);
-    if (!device->supports(Precision::bfloat16)) {
-        std::cerr << "bench_operations: this processor has no bfloat16" << std::endl;
+    try {
+        const auto device = make_cpu_device(1);
+        for (std::string line; std::getline(std::cin, line);) {
+            const Times times = answer(*device, line);
+            std::cout << times.forward << ' ' << times.backward << ' ' << times.implementation << std::endl;
+        }
+    } catch (const std::exception& error) {
+        std::cerr << "bench_operations: " << error.what() << std::endl;
         return 2;
-    }
-    struct Convolution {
-        std::int64_t batch, side, in, out, kernel, groups;
-    };
-    for (const auto& [batch, side, in, out, kernel, groups] : std::vector<Convolution>{{64, 28, 1, 10, 3, 1},
-                                                                                       {64, 28, 4, 4, 3, 1},
-                                                                                       {64, 28, 10, 10, 3, 1},
-                                                                                       {64, 28, 16, 16, 3, 1},
-                                                                                       {64, 28, 10, 10, 1, 1},
-                                                                                       {32, 32, 3, 32, 3, 1},
-                                                                                       {32, 32, 32, 32, 3, 1},
-                                                                                       {32, 16, 64, 64, 3, 1},
-                                                                                       {32, 8, 128, 128, 3, 1},
-                                                                                       {32, 16, 64, 64, 1, 1},
-                                                                                       {32, 16, 64, 64, 3, 16},
-                                                                                       {32, 16, 32, 32, 3, 32}}) {
-        compare(*device,
-                std::to_string(in) + " -> " + std::to_string(out) + ", kernel " + std::to_string(kernel) + ", groups " +
-                    std::to_string(groups) + ", " + std::to_string(side) + " x " + std::to_string(side) + ", batch " +
-                    std::to_string(batch),
-                ConvolutionShape{.batch = batch,
-                                 .height = side,
-                                 .width = side,
-                                 .channels_in = in,
-                                 .channels_out = out,
-                                 .kernel = kernel,
-                                 .padding_before = kernel / 2,
-                                 .padding_after = kernel / 2,
-                                 .groups = groups,
-                                 .activation = Activation::relu,
-                                 .needs_input_grad = in > 3});
-    }
-    struct Linear {
-        std::int64_t batch, side, in, units;
-    };
-    for (const auto& [batch, side, in, units] : std::vector<Linear>{{64, 28, 10, 10},
-                                                                    {64, 28, 10, 32},
-                                                                    {64, 4, 128, 10},
-                                                                    {64, 4, 128, 64},
-                                                                    {64, 1, 512, 32},
-                                                                    {64, 1, 512, 256}}) {
-        compare(*device,
-                "linear " + std::to_string(side * side * in) + " -> " + std::to_string(units) + ", batch " +
-                    std::to_string(batch),
-                LinearShape{.batch = batch, .height = side, .width = side, .channels = in, .units = units});
     }
 }
