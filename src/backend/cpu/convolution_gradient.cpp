@@ -184,13 +184,16 @@ void ConvolutionGradient::add_sample_by_pairs(const float* x, const float* grad_
     }
 }
 
-void ConvolutionGradient::run(const float* x, const float* y, float* grad_y, float* grad_parameters) const {
+void ConvolutionGradient::run(const backend::Pass& pass, const float* x, const float* y, float* grad_y,
+                              std::vector<float>& sums, float* grad_parameters) const {
     const std::int64_t x_size = shape_.height * shape_.width * shape_.channels_in;
     const std::int64_t y_size = shape_.height_out() * shape_.width_out() * shape_.channels_out;
     const std::int64_t slices = std::min<std::int64_t>(omp_get_max_threads(), shape_.batch);
     const std::int64_t rows =
         (pairs_rows_ ? 2 * (shape_.height_out() + 1) : shape_.kernel * shape_.height_out()) * chunks_ * blocks_;
-    std::vector<float> sums(static_cast<std::size_t>(slices * sums_));
+    if (pass.is_first_block) {
+        sums.assign(static_cast<std::size_t>(slices * sums_), 0);
+    }
 #pragma omp parallel for schedule(static) num_threads(static_cast <int>(slices)) if (slices > 1)
     for (std::int64_t slice = 0; slice < slices; ++slice) {
         Pairs pairs(shape_);
@@ -207,7 +210,9 @@ void ConvolutionGradient::run(const float* x, const float* y, float* grad_y, flo
             add_pixels(grad, shape_.height_out() * shape_.width_out(), shape_.channels_out, own + sums_of_weights_);
         }
     }
-    write(sums, static_cast<std::size_t>(slices), grad_parameters);
+    if (pass.is_last_block) {
+        write(sums, static_cast<std::size_t>(slices), grad_parameters);
+    }
 }
 
 void ConvolutionGradient::write(const std::vector<float>& sums, std::size_t slices, float* grad_parameters) const {
@@ -248,7 +253,8 @@ bool ConvolutionGradient::suits(const ConvolutionShape&) noexcept {
     return false;
 }
 ConvolutionGradient::ConvolutionGradient(const ConvolutionShape& shape) : shape_(shape) {}
-void ConvolutionGradient::run(const float*, const float*, float*, float*) const {}
+void ConvolutionGradient::run(const backend::Pass&, const float*, const float*, float*, std::vector<float>&,
+                              float*) const {}
 
 #endif
 

@@ -28,10 +28,12 @@ public:
 
     explicit ConvolutionGradient(const ConvolutionShape& shape);
 
-    /// Replaces `grad_y`, the gradient after the activation, with the gradient before the activation. Writes
+    /// Replaces `grad_y`, the gradient after the activation, with the gradient before the activation. Adds the
+    /// gradients of the parameters to `sums`, which the first block clears. The last block writes the total to
     /// `grad_parameters` (canonical order). While one sample is processed, the next one is prefetched. The assignment
     /// of samples to threads and the order of the sums are fixed.
-    void run(const float* x, const float* y, float* grad_y, float* grad_parameters) const;
+    void run(const Pass& pass, const float* x, const float* y, float* grad_y, std::vector<float>& sums,
+             float* grad_parameters) const;
 
 private:
     struct Rows;

@@ -36,6 +36,8 @@ struct WeightedPlan {
     /// Sets `read_x` and `read_grad_y`, the tensors that the products read. The members `x` and `y` must be set before
     /// the call.
     void set_operands(bool in_bfloat16);
+    /// Returns the scratch bytes of the bfloat16 copies.
+    [[nodiscard]] std::size_t copied_bytes() const noexcept;
     /// Sets the reorders of the weights and of their gradient. The layouts must be set before the call.
     void make_reorders(const Library& library);
 };
@@ -56,17 +58,19 @@ private:
     /// Returns the gradient before the activation in the form that the products read. May overwrite `grad_y` with this
     /// gradient.
     [[nodiscard]] dnnl::memory read_grad_y(const float* y, float* grad_y) const;
-    /// Computes the gradient of the weights by oneDNN. `grad_y` is the gradient before the activation.
-    void backward_weights(const float* x, const dnnl::memory& grad_y, float* grad_parameters);
+    /// Computes the gradients of the weights and the bias by oneDNN, and adds them to those of the blocks before.
+    /// `grad_y` is the gradient before the activation.
+    void backward_weights(const Pass& pass, const float* x, const dnnl::memory& grad_y, float* grad_parameters);
 
     const Library& library_;
     Scratch& scratch_;
     std::shared_ptr<const WeightedPlan> plan_;
     dnnl::memory forward_weights_;
     dnnl::memory data_weights_;
-    dnnl::memory weights_gradient_;
+    dnnl::memory weights_gradient_;  ///< in oneDNN's layout, summed over the blocks so far
     std::vector<float> own_forward_weights_, own_data_weights_;
-    const float* parameters_ = nullptr;  ///< canonical; the bias is read from here
+    std::vector<float> own_gradient_sums_;  ///< of own_backward_weights, over the blocks so far
+    const float* parameters_ = nullptr;     ///< canonical; the bias is read from here
 };
 
 }  // namespace finch::backend::cpu
