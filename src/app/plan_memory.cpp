@@ -42,8 +42,8 @@ Networks try_networks(const config::Config& config, const data::Dataset& images,
             const int ranks = config.workers.ranks;
             const std::int64_t batch =
                 train::rank_batch_of(train::global_batch_on(ranks, recipe.training), ranks, recipe.training);
-            const nn::ModelPlan plan =
-                train::plan_training(recipe, {images.height, images.width, images.channels}, images.outputs(), batch);
+            const nn::ModelPlan plan = train::plan_training(recipe, {images.height, images.width, images.channels},
+                                                            images.outputs(), batch, device.block_bytes());
             networks.fewest_parameters =
                 networks.possible == 0 ? plan.parameters : std::min(networks.fewest_parameters, plan.parameters);
             networks.most_parameters = std::max(networks.most_parameters, plan.parameters);
@@ -57,7 +57,8 @@ Networks try_networks(const config::Config& config, const data::Dataset& images,
             networks.most_epochs = std::max(networks.most_epochs, recipe.training.epochs);
             networks.most_norms = recipe.training.watch ? 2 * networks.most_tensors : 0;
             networks.inherits = recipe.training.inherit;
-            const nn::ModelPlan test = nn::plan_model(recipe.model, plan.input, plan.classes, test_batch);
+            const nn::ModelPlan test =
+                nn::plan_model(recipe.model, plan.input, plan.classes, test_batch, {}, device.block_bytes());
             networks.test_bytes =
                 std::max(networks.test_bytes, test.bytes + data::prefetch_bytes(recipe.data, images, test_batch));
             ++networks.possible;

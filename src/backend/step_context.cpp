@@ -7,6 +7,11 @@
 
 namespace finch::backend {
 
+void StepContext::select(std::int64_t first, std::int64_t rows) {
+    throw Error(fmt::format("rows {} to {} of a batch were selected, but the device computes whole batches", first,
+                            first + rows));
+}
+
 std::vector<std::int64_t> real_samples(std::span<const std::int64_t> indices, std::size_t steps, std::size_t batch,
                                        std::int64_t capacity) {
     if (indices.size() != steps * batch || static_cast<std::int64_t>(steps) > capacity) {

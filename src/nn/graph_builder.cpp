@@ -26,7 +26,7 @@ GraphBuilder::GraphBuilder(SampleShape input, std::int64_t classes, std::int64_t
     : numerics_(numerics) {
     plan_.input = input;
     plan_.classes = classes;
-    plan_.batch = batch;
+    plan_.batch = plan_.block = batch;
     plan_.values.push_back({input});
     learns_before_.push_back(false);
 }

@@ -19,9 +19,9 @@ std::vector<float> on_host(backend::Device& device, const backend::Buffer& buffe
     return values;
 }
 
-void enter(const backend::Pass& pass, backend::Activity activity, std::size_t node) {
+void enter(const backend::Pass& pass, backend::Activity activity, std::int32_t node = -1) {
     if (pass.timer != nullptr) {
-        pass.timer->enter({activity, static_cast<std::int32_t>(node)});
+        pass.timer->enter({activity, node});
     }
 }
 
@@ -56,7 +56,8 @@ Model::Model(backend::Device& device, ModelPlan plan)
       plan_(std::move(plan)),
       weights_(device, plan_),
       grads_(device.allocate(unsigned_of(plan_.parameters))),
-      activations_(device.allocate(unsigned_of(plan_.activations))) {
+      activations_(device.allocate(unsigned_of(plan_.activations))),
+      logits_(device.allocate(unsigned_of(plan_.blocks() * plan_.block * plan_.classes))) {
     for (const Node& node : plan_.nodes) {
         operations_.push_back(device.make(node.operation));
     }
@@ -72,20 +73,61 @@ void Model::pack(const Weights& weights) {
     }
 }
 
+/// Calls `work(pass of the block)` for each block of the batch, with the block's images as the input.
+template <class Work>
+void Model::for_blocks(const backend::Pass& pass, Work work) {
+    for (std::int64_t block = 0; block < plan_.blocks(); ++block) {
+        first_row_ = block * plan_.block;
+        if (plan_.blocks() > 1) {
+            pass.step.select(first_row_, plan_.block);
+        }
+        enter(pass, backend::Activity::data);
+        device_.load_batch(pass.step, input());
+        enter(pass, backend::Activity::forward);
+        backend::Pass of_block = pass;
+        of_block.is_first_block = block == 0;
+        of_block.is_last_block = block + 1 == plan_.blocks();
+        work(of_block);
+    }
+    first_row_ = 0;
+}
+
+void Model::evaluate(const backend::Pass& pass, const AddLosses& add_losses) {
+    for_blocks(pass, [&](const backend::Pass& block) {
+        forward(block);
+        add_losses(value(plan_.values.size() - 1), nullptr);
+    });
+}
+
+void Model::compute_grads(const backend::Pass& pass, const AddLosses& add_losses, const Ready& ready) {
+    for_blocks(pass, [&](const backend::Pass& block) {
+        forward(block);
+        enter(pass, backend::Activity::forward);
+        add_losses(value(plan_.values.size() - 1), grad_logits());
+        enter(pass, backend::Activity::backward);
+        backward(block, ready);
+    });
+}
+
+/// Returns the buffer of a value of the present block.
+float* Model::value(std::size_t index) const noexcept {
+    const bool is_logits = index + 1 == plan_.values.size();
+    return is_logits ? logits_.data() + first_row_ * plan_.classes : at(plan_.values[index].offset);
+}
+
 void Model::forward(const backend::Pass& pass) {
     for (std::size_t i = 0; i < operations_.size(); ++i) {
         const Node& node = plan_.nodes[i];
         inputs_.clear();
         for (const std::size_t input : node.inputs) {
-            inputs_.push_back(at(plan_.values[input].offset));
+            inputs_.push_back(value(input));
         }
-        enter(pass, backend::Activity::forward, i);
-        operations_[i]->forward(pass, inputs_, at(plan_.values[node.output].offset));
+        enter(pass, backend::Activity::forward, static_cast<std::int32_t>(i));
+        operations_[i]->forward(pass, inputs_, value(node.output));
     }
 }
 
-void Model::backward(const backend::Pass& pass,
-                     const std::function<void(std::int64_t begin, std::int64_t end)>& ready) {
+void Model::backward(const backend::Pass& pass, const Ready& ready) {
     for (std::size_t i = operations_.size(); i-- > 0;) {
         const Node& node = plan_.nodes[i];
         if (!node.has_backward) {
@@ -94,19 +136,19 @@ void Model::backward(const backend::Pass& pass,
         inputs_.clear();
         grad_inputs_.clear();
         for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-            inputs_.push_back(at(plan_.values[node.inputs[k]].offset));
+            inputs_.push_back(value(node.inputs[k]));
             grad_inputs_.push_back(node.grad_inputs[k].is_needed ? at(node.grad_inputs[k].offset) : nullptr);
         }
-        enter(pass, backend::Activity::backward, i);
-        operations_[i]->backward(pass, inputs_, at(plan_.values[node.output].offset), at(node.grad_output),
-                                 grad_inputs_, grads_.data() + node.parameters_offset);
+        enter(pass, backend::Activity::backward, static_cast<std::int32_t>(i));
+        operations_[i]->backward(pass, inputs_, value(node.output), at(node.grad_output), grad_inputs_,
+                                 grads_.data() + node.parameters_offset);
         for (std::size_t k = 0; k < node.inputs.size(); ++k) {
             if (const InputGrad& grad = node.grad_inputs[k]; grad.is_needed && grad.add_to >= 0) {
                 device_.accumulate(at(grad.offset), at(grad.add_to),
-                                   unsigned_of(plan_.batch * plan_.values[node.inputs[k]].shape.size()));
+                                   unsigned_of(plan_.block * plan_.values[node.inputs[k]].shape.size()));
             }
         }
-        if (node.parameters > 0) {
+        if (node.parameters > 0 && pass.is_last_block) {
             ready(node.parameters_offset, node.parameters_offset + node.parameters);
         }
     }

@@ -293,17 +293,60 @@ private:
     std::uint32_t dropouts_ = 0;
 };
 
+constexpr auto float_bytes = static_cast<std::int64_t>(sizeof(float));
+
+bool has_fewer_parameters(const Node& a, const Node& b) {
+    return a.parameters < b.parameters;
+}
+
+/// Returns how many samples a block of the batch should have. `sample` is the plan of one sample. Every block reads all
+/// weights and adds to all their gradients, so its activations must be much larger than the weights. A block is at most
+/// half of the batch, and at most a sixteenth of all computed samples is padding.
+std::int64_t block_of(const ModelPlan& sample, std::int64_t batch, std::int64_t block_bytes) {
+    const auto needs_batch = [](const Node& node) {
+        return std::holds_alternative<backend::BatchNormShape>(
+            node.operation);  // its statistics are of the whole batch
+    };
+    if (std::any_of(sample.nodes.begin(), sample.nodes.end(), needs_batch)) {
+        return batch;
+    }
+    constexpr std::int64_t activations_per_parameter = 6;
+    const std::int64_t wanted = std::max(block_bytes / float_bytes, activations_per_parameter * sample.parameters);
+    const std::int64_t least = (wanted + sample.activations - 1) / sample.activations;
+    std::int64_t best = batch;
+    std::int64_t least_padding = batch / 16;
+    for (std::int64_t block = least; block < 2 * least && 2 * block <= batch; ++block) {
+        const std::int64_t padding = (block - batch % block) % block;
+        if (padding < least_padding || (padding == least_padding && best == batch)) {
+            best = block;
+            least_padding = padding;
+        }
+    }
+    return best;
+}
+
 }  // namespace
 
 ModelPlan plan_model(const ModelSpec& spec, SampleShape input, std::int64_t classes, std::int64_t batch,
-                     Numerics numerics) {
+                     Numerics numerics, std::int64_t block_bytes) {
     if (input.height < 1 || input.width < 1 || input.channels < 1 || classes < 1 || batch < 1) {
         throw ModelError(-1, fmt::format("model: an input of ({}, {}, {}) with {} classes in batches of {} is empty",
                                          input.height, input.width, input.channels, classes, batch));
     }
-    Planner planner(input, classes, batch, numerics);
-    planner.add(spec, "model");
-    return std::move(planner).finish();
+    const auto plan_block = [&](std::int64_t samples) {
+        Planner planner(input, classes, samples, numerics);
+        planner.add(spec, "model");
+        return std::move(planner).finish();
+    };
+    const std::int64_t block = block_bytes > 0 ? block_of(plan_block(1), batch, block_bytes) : batch;
+    ModelPlan plan = plan_block(block);
+    plan.batch = batch;
+    std::int64_t floats = plan.blocks() * block * classes;  // the logits of the batch
+    if (plan.blocks() > 1) {
+        floats += std::max_element(plan.nodes.begin(), plan.nodes.end(), has_fewer_parameters)->parameters;
+    }
+    plan.bytes += floats * float_bytes;
+    return plan;
 }
 
 }  // namespace finch::nn

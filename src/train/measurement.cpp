@@ -229,7 +229,8 @@ Measured measure(backend::Device& device, const comm::Group& group, const Recipe
                  const data::Dataset& dataset, std::int64_t batch, std::span<const std::int64_t> samples) {
     const nn::SampleShape input{dataset.height, dataset.width, dataset.channels};
     const auto planned = make_everywhere(group, [&] {
-        auto made = std::make_unique<nn::Model>(device, nn::plan_model(recipe.model, input, dataset.outputs(), batch));
+        auto made = std::make_unique<nn::Model>(
+            device, nn::plan_model(recipe.model, input, dataset.outputs(), batch, {}, device.block_bytes()));
         made->set_state(nn::read_tensors(made->plan(), weights));
         return made;
     });

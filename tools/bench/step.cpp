@@ -56,15 +56,16 @@ struct Noise {
 
 /// Plans conv3x3(1 → 10), then layers − 1 times conv3x3(10 → 10), each with relu, on 28 × 28; flatten; linear(7840 →
 /// 10).
-nn::ModelPlan tutorial(std::int64_t layers, std::int64_t batch, backend::Precision precision) {
+nn::ModelPlan tutorial(std::int64_t layers, std::int64_t batch, backend::Precision precision,
+                       std::int64_t block_bytes) {
     return nn::plan_model({nn::ConvLayer{.activation = backend::Activation::relu, .repeat = layers}, nn::FlattenLayer{},
                            nn::LinearLayer{}},
-                          {28, 28, 1}, 10, batch, {.precision = precision});
+                          {28, 28, 1}, 10, batch, {.precision = precision}, block_bytes);
 }
 
 /// Plans conv3x3 of 32, 32, 64, 64, 128 and 128 channels with relu on 32 × 32 × 3, with a 2 × 2 maximum pooling after
 /// each pair; flatten; linear(2048 → 10).
-nn::ModelPlan wide(std::int64_t batch, backend::Precision precision) {
+nn::ModelPlan wide(std::int64_t batch, backend::Precision precision, std::int64_t block_bytes) {
     nn::ModelSpec layers;
     for (const std::int64_t channels : {32, 64, 128}) {
         layers.push_back(nn::ConvLayer{.channels = channels, .activation = backend::Activation::relu, .repeat = 2});
@@ -72,7 +73,7 @@ nn::ModelPlan wide(std::int64_t batch, backend::Precision precision) {
     }
     layers.push_back(nn::FlattenLayer{});
     layers.push_back(nn::LinearLayer{});
-    return nn::plan_model(layers, {32, 32, 3}, 10, batch, {.precision = precision});
+    return nn::plan_model(layers, {32, 32, 3}, 10, batch, {.precision = precision}, block_bytes);
 }
 
 /// A network that Adadelta trains on its own stream.
@@ -113,10 +114,10 @@ private:
     void step() {
         const backend::Pass pass{.step = *context_};
         device_->next_step(pass.step);
-        device_->load_batch(pass.step, model_.input());
-        model_.forward(pass);
-        device_->softmax_cross_entropy(pass.step, model_.logits(), 10, model_.grad_logits());
-        model_.backward(pass, [](std::int64_t, std::int64_t) {});
+        model_.compute_grads(
+            pass,
+            [&](const float* logits, float* grad) { device_->softmax_cross_entropy(pass.step, logits, 10, grad); },
+            [](std::int64_t, std::int64_t) {});
         if (scales_loss_) {
             device_->unscale(pass.step, model_.grads().data(), model_.grads().size());
         }
@@ -231,8 +232,9 @@ void answer_lines(const Options& options) {
         try {
             Nets& nets = all[{layers, batch, slots}];
             if (nets.empty()) {
-                const nn::ModelPlan plan = layers == "wide" ? wide(batch, options.precision)
-                                                            : tutorial(std::stoll(layers), batch, options.precision);
+                const nn::ModelPlan plan =
+                    layers == "wide" ? wide(batch, options.precision, device->block_bytes())
+                                     : tutorial(std::stoll(layers), batch, options.precision, device->block_bytes());
                 for (std::int64_t i = 0; i < slots; ++i) {
                     nets.push_back(std::make_unique<Net>(device->new_stream(), plan, noise,
                                                          options.precision == backend::Precision::float16));

@@ -58,6 +58,9 @@ public:
     /// work.
     [[nodiscard]] virtual bool runs_ahead() const = 0;
     [[nodiscard]] virtual bool supports(Precision precision) const = 0;
+    /// Returns how many bytes of activations the samples of a block should have at most. Returns 0 if the device
+    /// computes every batch as one block.
+    [[nodiscard]] virtual std::int64_t block_bytes() const { return 0; }
     /// Returns an object for the same device with a new stream, which runs concurrently with this object's stream. The
     /// two streams share memory, plans and data sets.
     [[nodiscard]] virtual std::unique_ptr<Device> new_stream() = 0;
@@ -92,9 +95,10 @@ public:
 
     /// Throws std::bad_alloc.
     [[nodiscard]] virtual std::unique_ptr<StepContext> make_step_context(const Images& images, std::int64_t batch) = 0;
-    /// Advances the context to its next step, which becomes the current step.
+    /// Advances the context to its next step, which becomes the current step. Selects the whole batch.
     virtual void next_step(StepContext& step) = 0;
-    /// Writes the normalised images of the current step to `out` (batch, H·W·C).
+    /// Writes the normalised images of the current step to `out` (batch, H·W·C). This function and the losses process
+    /// only the rows that StepContext::select() selected.
     virtual void load_batch(StepContext& step, float* out) = 0;
     /// Computes the softmax cross-entropy of `logits` (batch, classes) for the labels of the current step, as
     /// torch.nn.CrossEntropyLoss does. Adds every sample except padding to the sums of the step context. If `grad`

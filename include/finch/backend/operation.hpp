@@ -272,6 +272,10 @@ struct Pass {
     Mode mode = Mode::training;  ///< backward() follows a forward() in training
     GroupSum* group = nullptr;   ///< null: this rank trains alone
     LapTimer* timer = nullptr;   ///< null: not measured
+    /// A batch may be computed as blocks of samples, one after the other. Only a device with block_bytes() supports
+    /// several blocks.
+    bool is_first_block = true;
+    bool is_last_block = true;
 };
 
 /// A planned operation with its own packed copies of the parameters. All pointers point to memory of the device that
@@ -286,8 +290,10 @@ public:
     /// Computes y = f(x…).
     virtual void forward(const Pass& pass, std::span<const float* const> x, float* y) = 0;
     /// Computes from the gradient of y the gradient of each x (`grad_x`; an entry is null if its gradient is not
-    /// needed) and the gradients of the parameters (`grad_parameters`, in canonical order). Overwrites `grad_x` and
-    /// `grad_parameters`, and may overwrite `grad_y`.
+    /// needed) and the gradients of the parameters (`grad_parameters`, in canonical order). Overwrites `grad_x`, and
+    /// may overwrite `grad_y`. The gradients of the parameters are summed over the blocks of a batch: the sums begin
+    /// anew in the first block, and `grad_parameters` is complete after the last block. Before, it may hold anything,
+    /// and must not be changed.
     virtual void backward(const Pass& pass, std::span<const float* const> x, const float* y, float* grad_y,
                           std::span<float* const> grad_x, float* grad_parameters) = 0;
     /// Returns how many doubles one call of forward() in training sums over the ranks; 0 if none. backward_sums()

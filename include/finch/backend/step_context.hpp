@@ -80,6 +80,9 @@ public:
     virtual void fill(std::span<const std::int64_t> indices, std::span<const StepScalars> steps) = 0;
     /// Announces the images of steps that will probably follow, so that streamed images are read in the background.
     virtual void announce(std::span<const std::int64_t> /*indices*/) {}
+    /// Selects the rows [`first`, `first` + `rows`) of the current batch: a block. Rows beyond the end of the batch are
+    /// padding. Throws Error if the device computes every batch as one block.
+    virtual void select(std::int64_t first, std::int64_t rows);
     /// Returns the sums of the losses since construction or since the last set_sums(). Valid only after
     /// Device::synchronize().
     [[nodiscard]] virtual LossSums sums() const = 0;

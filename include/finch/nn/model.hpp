@@ -45,9 +45,13 @@ private:
 /// A network with ONE flat arena for all parameters and ONE for all gradients, both laid out by its plan (nn/plan.hpp).
 class Model {
 public:
+    /// Adds the losses of the selected rows, which have these `logits`, to the sums of the step context. Writes the
+    /// gradient of the logits to `grad` unless `grad` is null.
+    using AddLosses = std::function<void(const float* logits, float* grad)>;
+    /// Receives a range of grads() that is final.
+    using Ready = std::function<void(std::int64_t begin, std::int64_t end)>;
+
     /// Allocates all memory and sets all weights to 0. Throws std::bad_alloc. `device` must outlive this object.
-    /// forward() always computes plan.batch samples, in training and in validation, so each operation has only one
-    /// shape.
     Model(backend::Device& device, ModelPlan plan);
 
     [[nodiscard]] const ModelPlan& plan() const noexcept { return plan_; }
@@ -55,12 +59,8 @@ public:
     [[nodiscard]] std::span<float> parameters() noexcept { return weights_.parameters(); }
     [[nodiscard]] std::span<const float> parameters() const noexcept { return weights_.parameters(); }
     [[nodiscard]] std::span<float> grads() noexcept { return grads_.span(); }
-    /// The buffer of the input batch (batch, H, W, C). The caller writes the input batch before forward().
-    [[nodiscard]] float* input() noexcept { return at(plan_.values.front().offset); }
-    /// The logits (batch, classes) after forward().
-    [[nodiscard]] const float* logits() const noexcept { return at(plan_.values.back().offset); }
-    /// The buffer of the gradient of the logits. The caller writes the gradient of the logits before backward().
-    [[nodiscard]] float* grad_logits() noexcept { return at(plan_.grad_logits); }
+    /// The logits (batch, classes) of the last batch.
+    [[nodiscard]] const float* logits() const noexcept { return logits_.data(); }
 
     /// Packs the parameters for the operations. Call pack() after every change of parameters(), before the next
     /// forward().
@@ -68,10 +68,19 @@ public:
     /// Makes forward() use `weights` until the next pack(). The memory of `weights` must stay valid until the next
     /// pack().
     void pack(const Weights& weights);
+    /// Computes the logits and losses of the present batch of `pass.step`, block by block.
+    void evaluate(const backend::Pass& pass, const AddLosses& add_losses);
+    /// Computes the logits, losses and gradients of the present batch of `pass.step`, block by block. Fills grads().
+    /// The ranges of `ready` come in the order of the gradient arena and cover it without gaps.
+    void compute_grads(const backend::Pass& pass, const AddLosses& add_losses, const Ready& ready);
+
+    // The parts of the functions above, for one block of plan().block samples.
+    /// The buffer of the input (block, H, W, C). The caller writes the input before forward().
+    [[nodiscard]] float* input() noexcept { return at(plan_.values.front().offset); }
+    /// The buffer of the gradient of the logits. The caller writes the gradient of the logits before backward().
+    [[nodiscard]] float* grad_logits() noexcept { return at(plan_.grad_logits); }
     void forward(const backend::Pass& pass);
-    /// Fills grads(). After each node that has parameters, calls `ready(begin, end)`: grads()[begin, end) are final
-    /// then. The ranges come in the order of the gradient arena and cover it without gaps.
-    void backward(const backend::Pass& pass, const std::function<void(std::int64_t begin, std::int64_t end)>& ready);
+    void backward(const backend::Pass& pass, const Ready& ready);
 
     /// Number of doubles that `node` all-reduces in forward() and in backward(); 0 if there are none. In a training
     /// step, forward() runs through the nodes in order and backward() in reverse order.
@@ -87,12 +96,17 @@ public:
 
 private:
     [[nodiscard]] float* at(std::int64_t offset) const noexcept { return activations_.data() + offset; }
+    [[nodiscard]] float* value(std::size_t index) const noexcept;
+    template <class Work>
+    void for_blocks(const backend::Pass& pass, Work work);
 
     backend::Device& device_;
     ModelPlan plan_;
     Weights weights_;
     backend::Buffer grads_;
     backend::Buffer activations_;
+    backend::Buffer logits_;
+    std::int64_t first_row_ = 0;                                   ///< of the present block
     std::vector<std::unique_ptr<backend::Operation>> operations_;  ///< per node
     std::vector<const float*> inputs_;                             ///< of the node that is computed now
     std::vector<float*> grad_inputs_;

@@ -61,10 +61,11 @@ struct Node {
     std::vector<InputGrad> grad_inputs;  ///< per input
 };
 
-/// A model with all shapes for one batch size: a directed acyclic graph of operations. The nodes are in the order of
-/// forward; backward runs in reverse order. In the arenas of parameters and gradients, the last node comes first,
-/// because backward computes its gradients first. Activations and their gradients share one arena, which reuses the
-/// memory of tensors that are no longer needed.
+/// A model with all shapes for one batch size. A batch is computed as blocks of samples, one after the other, so that
+/// the activations of a block stay in the cache. The model is a directed acyclic graph of operations. The nodes are in
+/// the order of forward; backward runs in reverse order. In the arenas of parameters and gradients, the last node comes
+/// first, because backward computes its gradients first. Activations and their gradients share one arena, which reuses
+/// the memory of tensors that are no longer needed.
 struct ModelPlan {
     std::vector<Node> nodes;
     std::vector<Value> values;          ///< the first is the input, the last the logits
@@ -73,14 +74,18 @@ struct ModelPlan {
     SampleShape input;
     std::int64_t classes = 0;  ///< number of outputs: the classes, or the numbers of a target
     std::int64_t batch = 0;
+    std::int64_t block = 0;        ///< number of samples of a block: the batch of all operations
     std::int64_t parameters = 0;   ///< floats of the arena of parameters (or gradients)
     std::int64_t buffers = 0;      ///< floats of the arena of buffers
-    std::int64_t activations = 0;  ///< floats of the arena of activations and their gradients
+    std::int64_t activations = 0;  ///< floats of the arena of activations and their gradients, of one block
     std::int64_t grad_logits = 0;  ///< offset of the logits' gradient in the arena of activations
     /// Bytes of device memory that a training of this model needs on one rank: arenas, optimizer state, packed weights.
     std::int64_t bytes = 0;
     /// Bytes of host memory that a training needs in addition while it makes a snapshot or resumes from one.
     std::int64_t snapshot_bytes = 0;
+
+    /// Returns the number of blocks of a batch.
+    [[nodiscard]] std::int64_t blocks() const noexcept { return (batch + block - 1) / block; }
 };
 
 /// The numerical options of a model's operations.
@@ -102,8 +107,9 @@ private:
 
 /// Infers and checks every shape, and plans the memory. The last layer must output (1, 1, classes) without an
 /// activation. Throws ModelError. The message of the ModelError names the layer by its place in the list ("model[2]
-/// (max_pool)", "model[3].layers[0] (conv)"), the problem, and a valid alternative.
+/// (max_pool)", "model[3].layers[0] (conv)"), the problem, and a valid alternative. `block_bytes` is that of the device
+/// (backend::Device::block_bytes).
 [[nodiscard]] ModelPlan plan_model(const ModelSpec& spec, SampleShape input, std::int64_t classes, std::int64_t batch,
-                                   Numerics numerics = {});
+                                   Numerics numerics = {}, std::int64_t block_bytes = 0);
 
 }  // namespace finch::nn

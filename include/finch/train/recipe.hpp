@@ -97,9 +97,9 @@ struct Recipe {
     nn::ModelSpec model;
 };
 
-/// Calls nn::plan_model() for one rank that computes `batch` samples per pass. Adds to the plan's bytes the memory that
-/// the recipe needs for accumulated gradients and averaged weights. Throws ModelError.
+/// Calls nn::plan_model() for one rank that computes batches of `batch` samples. Adds to the plan's bytes the memory
+/// that the recipe needs for accumulated gradients and averaged weights. Throws ModelError.
 [[nodiscard]] nn::ModelPlan plan_training(const Recipe& recipe, nn::SampleShape input, std::int64_t classes,
-                                          std::int64_t batch);
+                                          std::int64_t batch, std::int64_t block_bytes = 0);
 
 }  // namespace finch::train

@@ -1,4 +1,5 @@
 #include "elementwise.hpp"
+#include "gradient_sums.hpp"
 #include "kernels.hpp"
 #include "own_convolution.hpp"
 #include "slices.hpp"
@@ -43,7 +44,8 @@ public:
           forward_(pass_of(shape, kernels.tile, false)),
           backward_(pass_of(shape, kernels.tile, true)),
           forward_weights_(kernels.packed_floats(forward_)),
-          backward_weights_(shape.needs_input_grad ? kernels.packed_floats(backward_) : 0) {}
+          backward_weights_(shape.needs_input_grad ? kernels.packed_floats(backward_) : 0),
+          sums_(kernels.sums_floats(forward_)) {}
 
     void pack(const float* parameters, float* /*buffers*/) override {
         parameters_ = parameters;
@@ -61,25 +63,19 @@ public:
         }
     }
 
-    void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
+    void backward(const Pass& pass, std::span<const float* const> x, const float* y, float* grad_y,
                   std::span<float* const> grad_x, float* grad_parameters) override {
         const bool has_relu = shape_.activation == Activation::relu;
         if (!has_relu) {
             apply_derivative(shape_.activation, y, grad_y, outputs());
         }
-        const std::int64_t tiles = tiles_of(forward_);
-        const std::int64_t size = kernels_.sums_floats(forward_);
-        AlignedFloats sums(slice_count(tiles, 1) * size);
-        for_slices(tiles, 1, [&](std::size_t slice, std::int64_t first, std::int64_t behind) {
-            float* const own = sums.data() + static_cast<std::int64_t>(slice) * size;
-            std::fill_n(own, size, 0.0F);
-            kernels_.add_gradient(forward_, x[0], has_relu ? y : nullptr, grad_y, first, behind, own,
+        sums_.add(pass, tiles_of(forward_), [&](std::int64_t first, std::int64_t behind, float* sums) {
+            kernels_.add_gradient(forward_, x[0], has_relu ? y : nullptr, grad_y, first, behind, sums,
                                   workspace(kernels_.scratch_floats(forward_)));
         });
-        for (std::int64_t slice = 1; slice < slice_count(tiles, 1); ++slice) {
-            accumulate(sums.data() + slice * size, sums.data(), unsigned_of(size));
+        if (pass.is_last_block) {
+            kernels_.write_gradient(forward_, sums_.total(), grad_parameters, grad_parameters + shape_.weights());
         }
-        kernels_.write_gradient(forward_, sums.data(), grad_parameters, grad_parameters + shape_.weights());
         if (shape_.needs_input_grad) {
             run(backward_, grad_y, backward_weights_.data(), nullptr, false, grad_x[0]);
         }
@@ -107,6 +103,7 @@ private:
     const ChannelsKernels& kernels_;
     ConvolutionPass forward_, backward_;
     AlignedFloats forward_weights_, backward_weights_;
+    GradientSums sums_;
     const float* parameters_ = nullptr;  ///< canonical; the bias is read from here
 };
 

@@ -122,7 +122,7 @@ void ConvolutionPlan::plan_passes(const Library& library, const ConvolutionShape
     forward_weights = forward_plan.weights_desc();
     weights_gradient = weights_plan.diff_weights_desc();
     if (!in_bfloat16 && ConvolutionGradient::suits(shape)) {
-        own_backward_weights.emplace(shape);
+        own_gradient = shape;
         implementation += std::string("finch:direct:") + kernels().name;
     } else {
         implementation += weights_plan.impl_info_str();

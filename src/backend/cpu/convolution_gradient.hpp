@@ -2,6 +2,7 @@
 
 #include "finch/backend/operation.hpp"
 
+#include "gradient_sums.hpp"
 #include "kernels.hpp"
 
 namespace finch::backend::cpu {
@@ -20,7 +21,8 @@ public:
 
 private:
     ConvolutionShape shape_;
-    DirectPass pass_;
+    DirectPass direct_;
+    GradientSums sums_;
 };
 
 }  // namespace finch::backend::cpu

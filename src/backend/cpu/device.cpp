@@ -64,6 +64,8 @@ public:
     [[nodiscard]] bool supports(Precision precision) const override {
         return precision == Precision::float32 || (precision == Precision::bfloat16 && cpu::has_bfloat16());
     }
+    /// Returns half of a usual L2 cache. The size of this machine's cache must not influence the results.
+    [[nodiscard]] std::int64_t block_bytes() const override { return 2 * 1024 * 1024; }
     [[nodiscard]] std::unique_ptr<Device> new_stream() override { return std::make_unique<CpuDevice>(shared_); }
     [[nodiscard]] void* stream() const override { return nullptr; }
 

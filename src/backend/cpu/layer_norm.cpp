@@ -108,7 +108,9 @@ FINCH_VECTORISED void add_input_gradient(const float* __restrict x, const float*
 class LayerNormOperation : public Operation {
 public:
     explicit LayerNormOperation(const LayerNormShape& shape)
-        : shape_(shape), moments_(static_cast<std::size_t>(shape.batch)) {}
+        : shape_(shape),
+          moments_(static_cast<std::size_t>(shape.batch)),
+          grad_sums_(static_cast<std::size_t>(2 * shape.channels)) {}
 
     void pack(const float* parameters, float* /*buffers*/) override { parameters_ = parameters; }
 
@@ -123,9 +125,9 @@ public:
         });
     }
 
-    void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* /*y*/, float* grad_y,
+    void backward(const Pass& pass, std::span<const float* const> x, const float* /*y*/, float* grad_y,
                   std::span<float* const> grad_x, float* grad_parameters) override {
-        const auto size = static_cast<std::size_t>(2 * shape_.channels);
+        const std::size_t size = grad_sums_.size();
         const std::vector<double> sums =
             sum_slices(shape_.batch, 1, size, [&](std::int64_t begin, std::int64_t end, double* all) {
                 std::vector<double> own(size);
@@ -144,7 +146,8 @@ public:
                 }
             });
         for (std::size_t i = 0; i < size; ++i) {
-            grad_parameters[i] = static_cast<float>(sums[i]);
+            grad_sums_[i] = (pass.is_first_block ? 0 : grad_sums_[i]) + sums[i];
+            grad_parameters[i] = static_cast<float>(grad_sums_[i]);
         }
     }
     [[nodiscard]] std::string implementation() const override { return "finch:loop"; }
@@ -153,7 +156,8 @@ private:
     [[nodiscard]] std::int64_t at(std::int64_t sample) const { return sample * shape_.pixels * shape_.channels; }
 
     LayerNormShape shape_;
-    std::vector<Moments> moments_;  ///< of each sample in the last forward()
+    std::vector<Moments> moments_;   ///< of each sample in the last forward()
+    std::vector<double> grad_sums_;  ///< gradients of the parameters, summed over the blocks so far
     const float* parameters_ = nullptr;
 };
 

@@ -1,6 +1,7 @@
 #include "finch/backend/planes.hpp"
 
 #include "elementwise.hpp"
+#include "gradient_sums.hpp"
 #include "kernels.hpp"
 #include "own_convolution.hpp"
 #include "slices.hpp"
@@ -58,7 +59,8 @@ public:
           x_{shape.x_layout, shape.height, shape.width, shape.channels_in},
           y_{shape.y_layout, shape.height_out(), shape.width_out(), shape.channels_out},
           forward_weights_(packed_floats()),
-          backward_weights_(shape.needs_input_grad ? packed_floats() : 0) {}
+          backward_weights_(shape.needs_input_grad ? packed_floats() : 0),
+          sums_(kernels_.sums_floats(forward_)) {}
 
     void pack(const float* parameters, float* /*buffers*/) override {
         parameters_ = parameters;
@@ -70,38 +72,28 @@ public:
 
     void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
         const bool has_relu = shape_.activation == Activation::relu;
-        for_samples([&](std::size_t /*slice*/, std::int64_t n, float* memory) {
-            float* const scratch = memory + image_.floats(x_.channels) + image_.floats(y_.channels);
-            const float* const from = in_planes(x_, image_, shape_.padding_before, x[0], n, memory);
-            float* const out = y + n * y_.floats(image_);
-            float* const to = y_.layout == Layout::planes ? out : memory + image_.floats(x_.channels);
-            kernels_.run(forward_, from, forward_weights_.data(), parameters_ + shape_.weights(), has_relu, to,
-                         scratch);
-            if (y_.layout == Layout::nhwc) {
-                kernels_.read(forward_.geometry, y_.height, y_.width, y_.channels, to, out);
-                if (!has_relu) {
-                    apply_activation(shape_.activation, out, out, static_cast<std::size_t>(y_.floats(image_)));
-                }
+        for_slices(shape_.batch, 1, [&](std::size_t /*slice*/, std::int64_t begin, std::int64_t end) {
+            float* const memory = workspace(memory_floats());
+            for (std::int64_t n = begin; n < end; ++n) {
+                compute_sample(x[0], y, n, memory);
             }
         });
     }
 
-    void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
+    void backward(const Pass& pass, std::span<const float* const> x, const float* y, float* grad_y,
                   std::span<float* const> grad_x, float* grad_parameters) override {
-        const std::int64_t size = kernels_.sums_floats(forward_);
-        const std::int64_t slices = slice_count(shape_.batch, 1);
-        AlignedFloats sums(slices * size);
-        std::fill_n(sums.data(), slices * size, 0.0F);
-        for_samples([&](std::size_t slice, std::int64_t n, float* memory) {
-            add_sample(x[0], y, grad_y, n, sums.data() + static_cast<std::int64_t>(slice) * size, memory);
-            if (shape_.needs_input_grad) {
-                write_grad_x(grad_y, grad_x[0], n, memory);
+        sums_.add(pass, shape_.batch, [&](std::int64_t begin, std::int64_t end, float* sums) {
+            float* const memory = workspace(memory_floats());
+            for (std::int64_t n = begin; n < end; ++n) {
+                add_sample(x[0], y, grad_y, n, sums, memory);
+                if (shape_.needs_input_grad) {
+                    write_grad_x(grad_y, grad_x[0], n, memory);
+                }
             }
         });
-        for (std::int64_t slice = 1; slice < slices; ++slice) {
-            accumulate(sums.data() + slice * size, sums.data(), static_cast<std::size_t>(size));
+        if (pass.is_last_block) {
+            kernels_.write_gradient(forward_, sums_.total(), grad_parameters, grad_parameters + shape_.weights());
         }
-        kernels_.write_gradient(forward_, sums.data(), grad_parameters, grad_parameters + shape_.weights());
     }
     [[nodiscard]] std::string implementation() const override { return std::string("finch:planes:") + kernels().name; }
 
@@ -117,6 +109,21 @@ private:
         }
         kernels_.fill(image.geometry(), padding, tensor.height, tensor.width, tensor.channels, sample, memory);
         return memory;
+    }
+
+    void compute_sample(const float* x, float* y, std::int64_t n, float* memory) const {
+        const bool has_relu = shape_.activation == Activation::relu;
+        float* const scratch = memory + image_.floats(x_.channels) + image_.floats(y_.channels);
+        const float* const from = in_planes(x_, image_, shape_.padding_before, x, n, memory);
+        float* const out = y + n * y_.floats(image_);
+        float* const to = y_.layout == Layout::planes ? out : memory + image_.floats(x_.channels);
+        kernels_.run(forward_, from, forward_weights_.data(), parameters_ + shape_.weights(), has_relu, to, scratch);
+        if (y_.layout == Layout::nhwc) {
+            kernels_.read(forward_.geometry, y_.height, y_.width, y_.channels, to, out);
+            if (!has_relu) {
+                apply_activation(shape_.activation, out, out, static_cast<std::size_t>(y_.floats(image_)));
+            }
+        }
     }
 
     void add_sample(const float* x, const float* y, float* grad_y, std::int64_t n, float* sums, float* memory) const {
@@ -145,17 +152,10 @@ private:
         }
     }
 
-    /// Calls work(slice, sample, memory) for all samples.
-    template <class Work>
-    void for_samples(Work work) const {
-        const std::int64_t planes = std::max(image_.floats(1), grad_image_.floats(1)) * (x_.channels + y_.channels);
-        const std::int64_t scratch = std::max(kernels_.scratch_floats(forward_), kernels_.scratch_floats(backward_));
-        for_slices(shape_.batch, 1, [&](std::size_t slice, std::int64_t begin, std::int64_t end) {
-            float* const memory = workspace(planes + scratch);
-            for (std::int64_t n = begin; n < end; ++n) {
-                work(slice, n, memory);
-            }
-        });
+    /// The floats of the copies in planes and of the scratch memory of a kernel.
+    [[nodiscard]] std::int64_t memory_floats() const {
+        return std::max(image_.floats(1), grad_image_.floats(1)) * (x_.channels + y_.channels) +
+               std::max(kernels_.scratch_floats(forward_), kernels_.scratch_floats(backward_));
     }
 
     ConvolutionShape shape_;
@@ -164,6 +164,7 @@ private:
     PlanesPass forward_, backward_;
     Sample x_, y_;
     AlignedFloats forward_weights_, backward_weights_;
+    GradientSums sums_;
     const float* parameters_ = nullptr;  ///< canonical; the bias is read from here
 };
 

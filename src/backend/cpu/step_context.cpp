@@ -102,10 +102,10 @@ template <class Pixel>
 void CpuStepContext::load_pixels(float* out) const {
     const std::size_t channels = images_.mean.size();
     const auto size = static_cast<std::size_t>(images_.pixels_per_image);
-    const std::int64_t first = scalars().first_sample;
-    std::int64_t place = first;
-    for (const std::int64_t index : batch_indices()) {
-        const auto row = static_cast<std::size_t>(place - first);
+    float* const end = out + rows_ * size;
+    std::int64_t place = first_sample();
+    std::size_t row = first_row_;
+    for (const std::int64_t index : selected_indices()) {
         const auto* const image = reinterpret_cast<const Pixel*>(image_bytes(row, index));
         if (index < 0) {
             std::fill_n(out, size, 0.0F);
@@ -118,7 +118,9 @@ void CpuStepContext::load_pixels(float* out) const {
         }
         out += size;
         ++place;
+        ++row;
     }
+    std::fill(out, end, 0.0F);
 }
 
 /// Returns the bytes of image `index`, which is in row `row` of the current batch.
@@ -152,13 +154,13 @@ void CpuStepContext::load_distorted(const Pixel* image, std::int64_t place, floa
     }
 }
 
-/// Calls add_sample(row of the batch, sample, gradient of the sample or null) for all samples that are not padding.
-/// Sets the gradient of padding to 0.
+/// Calls add_sample(selected row, sample, gradient of the sample or null) for all samples that are not padding. Sets
+/// the gradient of padding to 0.
 template <class AddSample>
 void CpuStepContext::each_sample(std::int64_t columns, float* grad, AddSample add_sample) {
     const auto width = static_cast<std::size_t>(columns);
     std::size_t row = 0;
-    for (const std::int64_t index : batch_indices()) {
+    for (const std::int64_t index : selected_indices()) {
         float* const grad_row = grad == nullptr ? nullptr : grad + row * width;
         if (index >= 0) {
             add_sample(row, static_cast<std::size_t>(index), grad_row);
@@ -166,6 +168,9 @@ void CpuStepContext::each_sample(std::int64_t columns, float* grad, AddSample ad
             std::fill_n(grad_row, width, 0.0F);
         }
         ++row;
+    }
+    if (grad != nullptr) {
+        std::fill(grad + row * width, grad + rows_ * width, 0.0F);
     }
 }
 

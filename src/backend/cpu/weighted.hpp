@@ -14,8 +14,7 @@ struct WeightedPlan {
     dnnl::primitive forward;
     std::optional<dnnl::primitive> backward_data;  ///< empty if the gradient of x is not needed
     dnnl::primitive backward_weights;
-    /// Finch's own kernel, used instead of oneDNN's kernel if it is faster.
-    std::optional<ConvolutionGradient> own_backward_weights;
+    std::optional<ConvolutionShape> own_gradient;  ///< of a ConvolutionGradient, used if it is faster than oneDNN
 
     dnnl::memory::desc x, y, bias;
     bool rounds = false;                     ///< true if the products read bfloat16 copies
@@ -33,6 +32,8 @@ struct WeightedPlan {
     /// Sets `read_x` and `read_grad_y`, the tensors that the products read. The members `x` and `y` must be set before
     /// the call.
     void set_operands(bool in_bfloat16);
+    /// Returns the scratch bytes of the bfloat16 copies.
+    [[nodiscard]] std::size_t copied_bytes() const noexcept;
     /// Sets the reorders of the weights and of their gradient. The layouts must be set before the call.
     void make_reorders(const Library& library);
 };
@@ -53,15 +54,17 @@ private:
     /// Returns the gradient before the activation in the form that the products read. May overwrite `grad_y` with this
     /// gradient.
     [[nodiscard]] dnnl::memory read_grad_y(const float* y, float* grad_y) const;
-    /// Computes the gradient of the weights by oneDNN. `grad_y` is the gradient before the activation.
-    void backward_weights(const float* x, const dnnl::memory& grad_y, float* grad_parameters);
+    /// Computes the gradients of the weights and the bias by oneDNN, and adds them to those of the blocks before.
+    /// `grad_y` is the gradient before the activation.
+    void backward_weights(const Pass& pass, const float* x, const dnnl::memory& grad_y, float* grad_parameters);
 
     const Library& library_;
     Scratch& scratch_;
     std::shared_ptr<const WeightedPlan> plan_;
     dnnl::memory forward_weights_;
     dnnl::memory data_weights_;
-    dnnl::memory weights_gradient_;
+    dnnl::memory weights_gradient_;  ///< in oneDNN's layout, summed over the blocks so far
+    std::optional<ConvolutionGradient> own_gradient_;
     const float* parameters_ = nullptr;  ///< canonical; the bias is read from here
 };
 
