@@ -32,7 +32,7 @@ std::int64_t memory_bytes(backend::Device& device, const ModelPlan& plan) {
     for (const Node& node : plan.nodes) {
         scratch = std::max(scratch, device.scratch_bytes(node.operation));
     }
-    return plan.bytes + scratch;
+    return with_layouts(device, plan).bytes + scratch;
 }
 
 Weights::Weights(backend::Device& device, const ModelPlan& plan)
@@ -53,7 +53,7 @@ void Weights::set_state(const ModelState& state) {
 
 Model::Model(backend::Device& device, ModelPlan plan)
     : device_(device),
-      plan_(std::move(plan)),
+      plan_(with_layouts(device, std::move(plan))),
       weights_(device, plan_),
       grads_(device.allocate(unsigned_of(plan_.parameters))),
       activations_(device.allocate(unsigned_of(plan_.activations))),
@@ -145,7 +145,7 @@ void Model::backward(const backend::Pass& pass, const Ready& ready) {
         for (std::size_t k = 0; k < node.inputs.size(); ++k) {
             if (const InputGrad& grad = node.grad_inputs[k]; grad.is_needed && grad.add_to >= 0) {
                 device_.accumulate(at(grad.offset), at(grad.add_to),
-                                   unsigned_of(plan_.block * plan_.values[node.inputs[k]].shape.size()));
+                                   unsigned_of(plan_.block * plan_.values[node.inputs[k]].floats()));
             }
         }
         if (node.parameters > 0 && pass.is_last_block) {

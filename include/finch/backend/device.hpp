@@ -61,6 +61,8 @@ public:
     /// Returns how many bytes of activations the samples of a block should have at most. Returns 0 if the device
     /// computes every batch as one block.
     [[nodiscard]] virtual std::int64_t block_bytes() const { return 0; }
+    /// True if the device computes a chain of such convolutions faster with activations in planes (Layout::planes).
+    [[nodiscard]] virtual bool prefers_planes(const ConvolutionShape& /*shape*/) const { return false; }
     /// Returns an object for the same device with a new stream, which runs concurrently with this object's stream. The
     /// two streams share memory, plans and data sets.
     [[nodiscard]] virtual std::unique_ptr<Device> new_stream() = 0;

@@ -13,15 +13,16 @@ enum class Layout { nhwc, planes };
 struct PlanesSize {
     std::int64_t rows, pitch;  ///< of tiles
     std::int64_t tiles;
-    std::int64_t plane;  ///< floats
+    std::int64_t plane;  ///< floats: an odd number of cache lines, so that planes do not share a set of the cache
 
     static constexpr std::int64_t block = 32;  ///< tiles that are computed together, at most
+    static constexpr std::int64_t line = 16;   ///< floats of a cache line
 
     constexpr PlanesSize(std::int64_t height, std::int64_t width)
         : rows((height + 1) / 2),
           pitch((width + 1) / 2 + 1),
           tiles(rows * pitch),
-          plane(((tiles + block - 1) / block * block + pitch + 1 + 15) / 16 * 16) {}
+          plane((((tiles + block - 1) / block * block + pitch + 1 + line - 1) / line | 1) * line) {}
     [[nodiscard]] constexpr std::int64_t floats_per_channel() const { return 4 * plane; }
 };
 

@@ -12,6 +12,9 @@
 
 namespace finch::nn {
 
+/// Returns the plan with the layouts of activations that `device` prefers. Places the activations anew.
+[[nodiscard]] ModelPlan with_layouts(const backend::Device& device, ModelPlan plan);
+
 /// Returns the bytes that a model and its optimizer need on `device`: ModelPlan::bytes plus the scratch memory that the
 /// operations share.
 [[nodiscard]] std::int64_t memory_bytes(backend::Device& device, const ModelPlan& plan);

@@ -38,6 +38,14 @@ struct TensorInfo {
 struct Value {
     SampleShape shape;
     std::int64_t offset = 0;  ///< in floats, in the arena of activations
+    backend::Layout layout = backend::Layout::nhwc;
+
+    /// Returns the floats of one sample in memory.
+    [[nodiscard]] std::int64_t floats() const noexcept {
+        return layout == backend::Layout::nhwc
+                   ? shape.size()
+                   : shape.channels * backend::PlanesSize(shape.height, shape.width).floats_per_channel();
+    }
 };
 
 /// The buffer to which the backward of a node writes the gradient of one of the node's inputs.

@@ -1,3 +1,6 @@
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
 #include "elementwise.hpp"
 #include "gradient_sums.hpp"
 #include "kernels.hpp"
@@ -7,15 +10,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace finch::backend::cpu {
 namespace {
-
-std::size_t unsigned_of(std::int64_t count) {
-    return static_cast<std::size_t>(count);
-}
 
 ConvolutionPass pass_of(const ConvolutionShape& shape, std::int64_t tile, bool to_input_gradient) {
     ConvolutionPass pass{.height = shape.height,
@@ -86,7 +85,7 @@ public:
 
 private:
     [[nodiscard]] std::size_t outputs() const {
-        return unsigned_of(shape_.batch * shape_.height_out() * shape_.width_out() * shape_.channels_out);
+        return static_cast<std::size_t>(shape_.batch * shape_.height_out() * shape_.width_out() * shape_.channels_out);
     }
     [[nodiscard]] std::int64_t tiles_of(const ConvolutionPass& pass) const {
         return shape_.batch * pass.tile_rows * pass.tile_columns;
@@ -109,19 +108,36 @@ private:
 
 }  // namespace
 
+namespace {
+
+/// The environment variable FINCH_WINOGRAD_TILE=2 restricts the kernels to F(2 × 2, 3 × 3), to compare both.
+bool may_use_large_tiles() {
+    static const bool may = [] {
+        const char* const most = std::getenv("FINCH_WINOGRAD_TILE");
+        if (most != nullptr && std::string_view(most) != "2" && std::string_view(most) != "4") {
+            throw ConfigError(fmt::format("FINCH_WINOGRAD_TILE is \"{}\"; it must be 2 or 4", most));
+        }
+        return most == nullptr || std::string_view(most) == "4";
+    }();
+    return may;
+}
+
+/// Returns the products per channel that the tiles of an image need.
+std::int64_t products_of(const ConvolutionShape& shape, std::int64_t tile) {
+    const auto tiles = [&](std::int64_t pixels) { return (pixels + tile - 1) / tile; };
+    return tiles(shape.height_out()) * tiles(shape.width_out()) * (tile + 2) * (tile + 2);
+}
+
+}  // namespace
+
 std::unique_ptr<Operation> make_channels_convolution(const ConvolutionShape& shape) {
-    const Kernels& own = kernels();
-    const std::int64_t least = std::max<std::int64_t>(16, own.lanes);
     if (shape.kernel != 3 || shape.stride != 1 || shape.groups > 1 || shape.dilation > 1 ||
-        std::max(shape.padding_before, shape.padding_after) > 2 || shape.channels_in < least ||
-        shape.channels_out < least) {
+        std::max(shape.padding_before, shape.padding_after) > 2 ||
+        std::min(shape.channels_in, shape.channels_out) < least_channels_of_vectors) {
         return nullptr;
     }
-    const char* const choice = std::getenv("FINCH_TILE");
-    const bool four = choice && choice[0] == '4';
-    if (choice && choice[0] == '0')
-        return nullptr;
-    return std::make_unique<ChannelsConvolution>(shape, four ? own.channels_4 : own.channels_2);
+    const bool has_large_tiles = may_use_large_tiles() && products_of(shape, 4) <= products_of(shape, 2);
+    return std::make_unique<ChannelsConvolution>(shape, has_large_tiles ? kernels().channels_4 : kernels().channels_2);
 }
 
 }  // namespace finch::backend::cpu

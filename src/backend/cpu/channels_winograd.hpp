@@ -17,14 +17,12 @@ struct Channels {
     /// Tiles of a block, so that the transformed tiles stay in the cache.
     static std::int64_t block_of(std::int64_t channels) {
         constexpr std::int64_t floats = 40'000;
-        const std::int64_t rows = smaller(8, floats / (places * channels));
-        return (rows > 2 ? rows : 2) * most_rows;
+        return larger(2, smaller(8, floats / (places * channels))) * most_rows;
     }
     static std::int64_t gradient_block_of(const ConvolutionPass& pass) {
         constexpr std::int64_t floats = 60'000;
-        const std::int64_t channels = pass.channels > pass.channels_out ? pass.channels : pass.channels_out;
-        const std::int64_t parts = smaller(16, floats / (places * channels));
-        return (parts > 4 ? parts : 4) * 6;
+        const std::int64_t channels = larger(pass.channels, pass.channels_out);
+        return larger(4, smaller(16, floats / (places * channels))) * 6;
     }
 
     static std::int64_t packed_floats(const ConvolutionPass& pass) {
@@ -34,7 +32,7 @@ struct Channels {
         const std::int64_t outputs = vectors_of(pass.channels_out) * lanes;
         const std::int64_t forward = places * (block_of(pass.channels) * (pass.channels + 2 * lanes) + 2 * line);
         const std::int64_t backward = places * (gradient_block_of(pass) * (pass.channels + outputs) + 2 * line);
-        return pass.channels + line + (forward > backward ? forward : backward);
+        return pass.channels + line + larger(forward, backward);
     }
     static std::int64_t sums_floats(const ConvolutionPass& pass) {
         return (places * pass.channels + 1) * vectors_of(pass.channels_out) * lanes;

@@ -4,15 +4,36 @@
 #include "slices.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace finch::backend::cpu {
+
+namespace {
+
+/// The part of the lanes that work if vectors hold `floats` consecutive floats.
+double use_of_lanes(std::int64_t floats, std::int64_t lanes) {
+    return static_cast<double>(floats) / static_cast<double>((floats + lanes - 1) / lanes * lanes);
+}
+
+}  // namespace
 
 bool ConvolutionGradient::suits(const ConvolutionShape& shape) noexcept {
     if (shape.groups > 1 || shape.dilation > 1) {
         return false;
     }
-    return std::getenv("FINCH_DIRECT") != nullptr;
+    // The vectors of oneDNN hold outputs. With equal use of the lanes oneDNN is faster with AVX-512 and slower with
+    // AVX2; without AVX2 it has no vector kernel for all shapes. The limits were measured for 1 to 128 channels and
+    // kernels of 1 to 7 (tools/bench/operations.py).
+    const std::int64_t lanes = kernels().lanes;
+    const double ratio =
+        use_of_lanes(shape.kernel * shape.channels_in, lanes) / use_of_lanes(shape.channels_out, lanes);
+    switch (lanes) {
+        case 16:
+            return ratio >= 1 && (shape.kernel == 1 || shape.channels_out % lanes != 0);
+        case 8:
+            return ratio >= 0.7;
+        default:
+            return true;
+    }
 }
 
 ConvolutionGradient::ConvolutionGradient(const ConvolutionShape& shape)

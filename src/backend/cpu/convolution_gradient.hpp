@@ -15,9 +15,9 @@ public:
 
     explicit ConvolutionGradient(const ConvolutionShape& shape);
 
-    /// Replaces grad_y with the gradient before the activation, and writes the gradients of weight and bias in
-    /// canonical order. Each thread sums a slice of the samples, and the sums are added in the order of the slices.
-    void run(const float* x, const float* y, float* grad_y, float* grad_parameters) const;
+    /// Replaces grad_y with the gradient before the activation. After the last block, writes the gradients of weight
+    /// and bias in canonical order.
+    void run(const Pass& pass, const float* x, const float* y, float* grad_y, float* grad_parameters);
 
 private:
     ConvolutionShape shape_;

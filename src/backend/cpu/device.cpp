@@ -16,6 +16,7 @@
 #include "elementwise.hpp"
 #include "library.hpp"
 #include "operations.hpp"
+#include "own_convolution.hpp"
 #include "rounding.hpp"
 #include "step_context.hpp"
 
@@ -65,7 +66,10 @@ public:
         return precision == Precision::float32 || (precision == Precision::bfloat16 && cpu::has_bfloat16());
     }
     /// Returns half of a usual L2 cache. The size of this machine's cache must not influence the results.
-    [[nodiscard]] std::int64_t block_bytes() const override { return 2 * 1024 * 1024; }
+    [[nodiscard]] std::int64_t block_bytes() const override { return 512 * 1024; }
+    [[nodiscard]] bool prefers_planes(const ConvolutionShape& shape) const override {
+        return cpu::prefers_planes(shape);
+    }
     [[nodiscard]] std::unique_ptr<Device> new_stream() override { return std::make_unique<CpuDevice>(shared_); }
     [[nodiscard]] void* stream() const override { return nullptr; }
 

@@ -20,7 +20,7 @@ struct Planes {
         const std::int64_t forward = places * ((pass.channels + most_rows) * together + 2 * line);
         const std::int64_t backward =
             places * ((pass.channels + pass.channels_out) * tiles_of(pass.geometry) + 2 * line);
-        return forward > backward ? forward : backward;
+        return larger(forward, backward);
     }
     static std::int64_t sums_floats(const PlanesPass& pass) {
         return (places * pass.channels + 1) * pass.channels_out * lanes;

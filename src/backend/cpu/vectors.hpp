@@ -52,6 +52,9 @@ FINCH_INLINE Vector relu(Vector vector) {
 FINCH_INLINE std::int64_t smaller(std::int64_t a, std::int64_t b) {
     return a < b ? a : b;
 }
+FINCH_INLINE std::int64_t larger(std::int64_t a, std::int64_t b) {
+    return a > b ? a : b;
+}
 
 /// `count` channels in vectors. If `count` is not a multiple of the lanes, the last vector overlaps the previous one,
 /// so that no vector reaches beyond the last channel. `count` must be at least `lanes`.
@@ -62,7 +65,8 @@ FINCH_INLINE std::int64_t first_of(std::int64_t vector, std::int64_t count) {
     return smaller(vector * lanes, count - lanes);
 }
 
-/// A product of matrices: to[row][v] (+)= Σ over k < count of a[row · a_row + k · a_k] · b[k · b_k + v].
+/// A product of matrices: to[row][v] (+)= Σ over n < repeats, k < count of a[row · a_row + k · a_k + n · a_repeat] ·
+/// b[k · b_k + n · b_repeat + v].
 struct Product {
     const float* a;
     std::int64_t a_row, a_k;
@@ -71,25 +75,28 @@ struct Product {
     float* to;
     std::int64_t to_row;
     std::int64_t count;
+    std::int64_t repeats = 1, a_repeat = 0, b_repeat = 0;
 };
 
 template <int rows, int vectors, bool adds>
 __attribute__((noinline)) void multiply(const Product& product) {
-    const float* a = product.a;
-    const float* b = product.b;
     Vector sums[rows * vectors];
     FINCH_UNROLL for (int s = 0; s < rows * vectors; ++s) {
         sums[s] = Vector{};
     }
-    _Pragma("GCC unroll 4") for (std::int64_t k = 0; k < product.count; ++k, a += product.a_k, b += product.b_k) {
-        Vector right[vectors];
-        FINCH_UNROLL for (int v = 0; v < vectors; ++v) {
-            right[v] = load(b + v * lanes);
-        }
-        FINCH_UNROLL for (int row = 0; row < rows; ++row) {
-            const Vector left = all(a[row * product.a_row]);
+    for (std::int64_t n = 0; n < product.repeats; ++n) {
+        const float* a = product.a + n * product.a_repeat;
+        const float* b = product.b + n * product.b_repeat;
+        _Pragma("GCC unroll 4") for (std::int64_t k = 0; k < product.count; ++k, a += product.a_k, b += product.b_k) {
+            Vector right[vectors];
             FINCH_UNROLL for (int v = 0; v < vectors; ++v) {
-                sums[row * vectors + v] += left * right[v];
+                right[v] = load(b + v * lanes);
+            }
+            FINCH_UNROLL for (int row = 0; row < rows; ++row) {
+                const Vector left = all(a[row * product.a_row]);
+                FINCH_UNROLL for (int v = 0; v < vectors; ++v) {
+                    sums[row * vectors + v] += left * right[v];
+                }
             }
         }
     }
