@@ -3,7 +3,8 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
-#include <dnnl.hpp>
+#include "cpu/library.hpp"
+
 #include <utility>
 
 namespace finch::backend {
@@ -18,14 +19,13 @@ std::unique_ptr<Transfer> Device::make_transfer(std::size_t /*floats*/) {
 namespace {
 
 const char* instructions() {
-    const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
-    if (isa == dnnl::cpu_isa::sse41) {
-        return "SSE4.1";
+    if (cpu::may_use(dnnl::cpu_isa::avx512_core)) {
+        return "AVX-512 or later";
     }
-    if (isa == dnnl::cpu_isa::avx) {
-        return "AVX";
+    if (cpu::may_use(dnnl::cpu_isa::avx2)) {
+        return "AVX2";
     }
-    return isa == dnnl::cpu_isa::avx2 || isa == dnnl::cpu_isa::avx2_vnni ? "AVX2" : "AVX-512 or later";
+    return cpu::may_use(dnnl::cpu_isa::avx) ? "AVX" : "SSE4.1";
 }
 
 }  // namespace

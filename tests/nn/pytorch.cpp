@@ -92,7 +92,8 @@ private:
     std::unique_ptr<backend::StepContext> step_;
 };
 
-void check_states(std::int64_t convolutions, const std::string& file) {
+/// `tolerance` is a share of the tensor's largest entry.
+void check_states(std::int64_t convolutions, const std::string& file, double tolerance) {
     Fixture fixture(file);
     std::vector<std::unique_ptr<Network>> networks(4);
     double worst = 0;
@@ -113,9 +114,9 @@ void check_states(std::int64_t convolutions, const std::string& file) {
             const auto difference = test::compare(fixture, 64, index,
                                                   std::span(arena).subspan(static_cast<std::size_t>(tensor.offset),
                                                                            static_cast<std::size_t>(tensor.size)));
-            CHECK(difference.maximum < 1e-5);
-            CHECK(difference.sampled < 1e-5);
-            CHECK(difference.projection < 1e-5);
+            CHECK(difference.maximum < tolerance);
+            CHECK(difference.sampled < tolerance);
+            CHECK(difference.projection < tolerance);
             worst = std::max({worst, difference.maximum, difference.sampled, difference.projection});
         }
     }
@@ -147,11 +148,11 @@ void check_losses(std::int64_t convolutions, const std::string& file) {
 }  // namespace
 
 TEST_CASE("tutorial network, 2 convolutions: loss and gradients match PyTorch to 1e-5 from 100 states") {
-    check_states(2, "gradients_l2.bin");
+    check_states(2, "gradients_l2.bin", 1e-5);
 }
 
-TEST_CASE("tutorial network, 6 convolutions: loss and gradients match PyTorch to 1e-5 from 100 states") {
-    check_states(6, "gradients_l6.bin");
+TEST_CASE("tutorial network, 6 convolutions: loss and gradients match PyTorch to 2e-5 from 100 states") {
+    check_states(6, "gradients_l6.bin", 2e-5);
 }
 
 TEST_CASE("tutorial network, 2 convolutions: the losses of 100 steps of Adadelta and SGD match PyTorch to 1e-5") {

@@ -68,10 +68,7 @@ private:
 ActivationPlan::ActivationPlan(const Library& library, const ActivationShape& shape)
     : values(floats({shape.count}, Tag::x)) {
     const auto [algorithm, alpha] = algorithm_of(shape.activation);
-    const dnnl::eltwise_forward::primitive_desc forward_plan(
-        {dnnl::prop_kind::forward_training, algorithm, values, alpha, 0.0F}, library.engine);
-    const dnnl::eltwise_backward::primitive_desc backward_plan({algorithm, values, values, alpha, 0.0F}, library.engine,
-                                                               forward_plan);
+    const auto [forward_plan, backward_plan] = plan_elementwise(library, algorithm, alpha, values);
     forward = dnnl::eltwise_forward(forward_plan);
     backward = dnnl::eltwise_backward(backward_plan);
     implementation = std::string(forward_plan.impl_info_str()) + ", " + backward_plan.impl_info_str();

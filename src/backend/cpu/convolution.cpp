@@ -22,14 +22,14 @@ namespace {
 /// channels, oneDNN's older kernel is faster than its kernel that uses small matrix products. With batch 16 the times
 /// are 135 instead of 158 µs for 10 → 10 channels, and 22 instead of 45 µs for 1 → 10 channels. In bfloat16 (batch 32)
 /// the times are 178 instead of 229 µs and 64 instead of 177 µs.
+template <class Description>
 dnnl::convolution_forward::primitive_desc plan_forward(const Library& library, const ConvolutionShape& shape,
-                                                       const dnnl::convolution_forward::desc& description) {
-    using Plan = dnnl::convolution_forward::primitive_desc;
-    const Plan first(description, with(shape.activation), library.engine);
+                                                       const Description& description) {
+    const auto first = plan<dnnl::convolution_forward>(library, description, with(shape.activation));
     if (shape.channels_out < 32) {
         for (const auto& [slower, faster] : {std::pair{"brgconv:avx512_core", "jit:avx512_core"},
                                              {"brgconv:avx512_core_bf16", "jit_bf16:avx512_core_bf16"}}) {
-            Plan second(description, with(shape.activation), library.engine);
+            auto second = plan<dnnl::convolution_forward>(library, description, with(shape.activation));
             if (first.impl_info_str() == std::string_view(slower) && second.next_impl() &&
                 second.impl_info_str() == std::string_view(faster)) {
                 return second;
@@ -42,16 +42,17 @@ dnnl::convolution_forward::primitive_desc plan_forward(const Library& library, c
 /// Returns oneDNN's first implementation, but skips its 1 x 1 kernel if the stride is above 1. With few channels, the 1
 /// x 1 kernel writes past the end of its scratch memory (oneDNN 2.6, seen with AVX2). With one thread the kernel
 /// overwrites other memory, with two threads the sums of the other thread.
-dnnl::convolution_backward_weights::primitive_desc plan_weights(
-    const Library& library, const ConvolutionShape& shape, const dnnl::convolution_backward_weights::desc& description,
-    const dnnl::convolution_forward::primitive_desc& hint) {
-    dnnl::convolution_backward_weights::primitive_desc plan(description, library.engine, hint);
-    while (shape.stride > 1 && std::string_view(plan.impl_info_str()).starts_with("jit_1x1")) {
-        if (!plan.next_impl()) {
+template <class Description>
+dnnl::convolution_backward_weights::primitive_desc plan_weights(const Library& library, const ConvolutionShape& shape,
+                                                                const Description& description,
+                                                                const dnnl::convolution_forward::primitive_desc& hint) {
+    auto sound = plan<dnnl::convolution_backward_weights>(library, description, hint);
+    while (shape.stride > 1 && std::string_view(sound.impl_info_str()).starts_with("jit_1x1")) {
+        if (!sound.next_impl()) {
             throw Error("oneDNN has no sound kernel for the gradient of a 1 x 1 convolution with a stride");
         }
     }
-    return plan;
+    return sound;
 }
 
 /// True if the shape may be computed in bfloat16. Depthwise convolutions are excluded: they take 1.3 times as long in
@@ -68,18 +69,20 @@ std::size_t outputs_of(const ConvolutionShape& shape) {
     return static_cast<std::size_t>(shape.batch * shape.height_out() * shape.width_out() * shape.channels_out);
 }
 
+dnnl::memory::dims weights_shape(const ConvolutionShape& shape) {
+    const std::int64_t groups = shape.groups;
+    return groups > 1 ? dnnl::memory::dims{groups, shape.channels_out / groups, shape.channels_in / groups,
+                                           shape.kernel, shape.kernel}
+                      : dnnl::memory::dims{shape.channels_out, shape.channels_in, shape.kernel, shape.kernel};
+}
+
 }  // namespace
 
 ConvolutionPlan::ConvolutionPlan(const Library& library, const ConvolutionShape& shape) {
     x = floats({shape.batch, shape.channels_in, shape.height, shape.width}, Tag::nhwc);
     y = floats({shape.batch, shape.channels_out, shape.height_out(), shape.width_out()}, Tag::nhwc);
     bias = floats({shape.channels_out}, Tag::x);
-    const std::int64_t groups = shape.groups;
-    plain_weights =
-        groups > 1
-            ? floats({groups, shape.channels_out / groups, shape.channels_in / groups, shape.kernel, shape.kernel},
-                     Tag::goihw)
-            : floats({shape.channels_out, shape.channels_in, shape.kernel, shape.kernel}, Tag::oihw);
+    plain_weights = floats(weights_shape(shape), shape.groups > 1 ? Tag::goihw : Tag::oihw);
     activation = shape.activation;
     weights = static_cast<std::size_t>(shape.weights());
     inputs = inputs_of(shape);
@@ -102,16 +105,16 @@ void ConvolutionPlan::plan_passes(const Library& library, const ConvolutionShape
     const memory::dims before{shape.padding_before, shape.padding_before};
     const memory::dims after{shape.padding_after, shape.padding_after};
     set_operands(in_bfloat16);
-    const memory::desc free_gradient = floats(plain_weights.dims(), Tag::any);
+    const memory::desc free_gradient = floats(weights_shape(shape), Tag::any);
     const memory::desc free_weights = in_bfloat16 ? rounded(free_gradient) : free_gradient;
 
-    const dnnl::convolution_forward::desc forward_desc(dnnl::prop_kind::forward_training, direct, read_x, free_weights,
-                                                       bias, y, strides, between, before, after);
+    const auto forward_desc = describe<dnnl::convolution_forward>(
+        dnnl::prop_kind::forward_training, direct, read_x, free_weights, bias, y, strides, between, before, after);
+    const auto weights_desc = describe<dnnl::convolution_backward_weights>(
+        direct, read_x, free_gradient, bias, read_grad_y, strides, between, before, after);
     const auto forward_plan = plan_forward(library, shape, forward_desc);
-    // The backward plans need a forward plan as a hint. The hint has no activation, since the backward plans have none.
-    const dnnl::convolution_forward::primitive_desc hint(forward_desc, library.engine);
-    const auto weights_plan = plan_weights(
-        library, shape, {direct, read_x, free_gradient, bias, read_grad_y, strides, between, before, after}, hint);
+    const auto hint = plan<dnnl::convolution_forward>(library, forward_desc, with(Activation::none));
+    const auto weights_plan = plan_weights(library, shape, weights_desc, hint);
     if (!in_bfloat16 && WinogradConvolution::suits(shape)) {
         own_forward.emplace(shape, WinogradConvolution::Direction::forward);
         implementation = "finch:winograd, ";
@@ -132,8 +135,9 @@ void ConvolutionPlan::plan_passes(const Library& library, const ConvolutionShape
         own_backward_data.emplace(shape, WinogradConvolution::Direction::to_input_gradient);
         implementation += ", finch:winograd";
     } else if (shape.needs_input_grad) {
-        const dnnl::convolution_backward_data::primitive_desc data_plan(
-            {direct, x, free_weights, read_grad_y, strides, between, before, after}, library.engine, hint);
+        const auto data_desc = describe<dnnl::convolution_backward_data>(direct, x, free_weights, read_grad_y, strides,
+                                                                         between, before, after);
+        const auto data_plan = plan<dnnl::convolution_backward_data>(library, data_desc, hint);
         backward_data = dnnl::convolution_backward_data(data_plan);
         data_weights = data_plan.weights_desc();
         implementation += std::string(", ") + data_plan.impl_info_str();

@@ -14,9 +14,17 @@ dnnl::memory::desc floats(const dnnl::memory::dims& shape, Tag layout) {
 }
 
 dnnl::memory::desc rounded(const dnnl::memory::desc& floats) {
+#if DNNL_VERSION_MAJOR < 3
     dnnl::memory::desc result = floats;
     result.data.data_type = dnnl_bf16;
     return result;
+#else
+    constexpr auto bfloat16 = dnnl::memory::data_type::bf16;
+    if (floats.get_format_kind() == dnnl::memory::format_kind::any) {
+        return {floats.get_dims(), bfloat16, Tag::any};
+    }
+    return {floats.get_dims(), bfloat16, floats.get_strides()};
+#endif
 }
 
 dnnl::memory at(const Library& library, const dnnl::memory::desc& layout, const void* data) {
@@ -36,24 +44,51 @@ void execute(const Library& library, const dnnl::primitive& primitive,
     call([&] { primitive.execute(library.stream, arguments); });
 }
 
-dnnl::primitive_attr with(Activation activation) {
-    dnnl::primitive_attr attributes;
+namespace {
+
+dnnl::primitive_attr with(dnnl::algorithm activation) {
     dnnl::post_ops behind;
-    switch (fused(activation)) {
-        case FusedActivation::none:
-            return attributes;
-        case FusedActivation::relu:
-            behind.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
-            break;
-        case FusedActivation::sigmoid:
-            behind.append_eltwise(1.0F, dnnl::algorithm::eltwise_logistic, 0.0F, 0.0F);
-            break;
-        case FusedActivation::tanh:
-            behind.append_eltwise(1.0F, dnnl::algorithm::eltwise_tanh, 0.0F, 0.0F);
-            break;
-    }
+#if DNNL_VERSION_MAJOR < 3
+    behind.append_eltwise(1.0F, activation, 0.0F, 0.0F);
+#else
+    behind.append_eltwise(activation, 0.0F, 0.0F);
+#endif
+    dnnl::primitive_attr attributes;
     attributes.set_post_ops(behind);
     return attributes;
+}
+
+}  // namespace
+
+dnnl::primitive_attr with(Activation activation) {
+    switch (fused(activation)) {
+        case FusedActivation::none:
+            break;
+        case FusedActivation::relu:
+            return with(dnnl::algorithm::eltwise_relu);
+        case FusedActivation::sigmoid:
+            return with(dnnl::algorithm::eltwise_logistic);
+        case FusedActivation::tanh:
+            return with(dnnl::algorithm::eltwise_tanh);
+    }
+    return {};
+}
+
+std::pair<dnnl::eltwise_forward::primitive_desc, dnnl::eltwise_backward::primitive_desc> plan_elementwise(
+    const Library& library, dnnl::algorithm algorithm, float alpha, const dnnl::memory::desc& values) {
+    using Forward = dnnl::eltwise_forward;
+    using Backward = dnnl::eltwise_backward;
+    constexpr auto training = dnnl::prop_kind::forward_training;
+    // Version 3 takes one description of the input and one of the output.
+#if DNNL_VERSION_MAJOR < 3
+    const auto forward = describe<Forward>(training, algorithm, values, alpha, 0.0F);
+    const auto backward = describe<Backward>(algorithm, values, values, alpha, 0.0F);
+#else
+    const auto forward = describe<Forward>(training, algorithm, values, values, alpha, 0.0F);
+    const auto backward = describe<Backward>(algorithm, values, values, values, alpha, 0.0F);
+#endif
+    const auto forward_plan = plan<Forward>(library, forward, dnnl::primitive_attr());
+    return {forward_plan, plan<Backward>(library, backward, forward_plan)};
 }
 
 Reorder::Reorder(const Library& library, const dnnl::memory::desc& from, const dnnl::memory::desc& to)

@@ -8,10 +8,13 @@
 #include <new>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <unordered_map>
+#include <utility>
 
-/// The only use of oneDNN is in this folder. The code uses version 2 of oneDNN's C++ interface, which version 3
-/// changed.
+/// The only use of oneDNN is in this folder. The differences between versions 2 and 3 of its C++ interface are only in
+/// this file and in library.cpp.
 namespace finch::backend::cpu {
 
 using Tag = dnnl::memory::format_tag;
@@ -54,6 +57,41 @@ void execute(const Library& library, const dnnl::primitive& primitive,
 
 /// Returns oneDNN attributes that fuse an activation into an operation.
 [[nodiscard]] dnnl::primitive_attr with(Activation activation);
+
+/// Returns the description of an operation. In version 2 of oneDNN, next_impl() of a plan reads the description, which
+/// must outlive the plan.
+template <class Primitive, class... Arguments>
+[[nodiscard]] auto describe(const Arguments&... arguments) {
+#if DNNL_VERSION_MAJOR < 3
+    return typename Primitive::desc(arguments...);
+#else
+    return std::tuple(arguments...);
+#endif
+}
+
+/// Returns oneDNN's first plan of an operation. `last` is the attributes of a forward pass, or the forward plan that a
+/// backward pass needs as a hint. The hint has no activation, since the backward plans have none.
+template <class Primitive, class Description, class Last>
+[[nodiscard]] typename Primitive::primitive_desc plan(const Library& library, const Description& description,
+                                                      const Last& last) {
+#if DNNL_VERSION_MAJOR < 3
+    if constexpr (std::is_same_v<Last, dnnl::primitive_attr>) {
+        return {description, last, library.engine};
+    } else {
+        return {description, library.engine, last};
+    }
+#else
+    return std::apply(
+        [&](const auto&... arguments) {
+            return typename Primitive::primitive_desc(library.engine, arguments..., last);
+        },
+        description);
+#endif
+}
+
+/// Returns the plans of an elementwise function of `values` and of its derivative.
+[[nodiscard]] std::pair<dnnl::eltwise_forward::primitive_desc, dnnl::eltwise_backward::primitive_desc> plan_elementwise(
+    const Library& library, dnnl::algorithm algorithm, float alpha, const dnnl::memory::desc& values);
 
 /// A copy between two layouts of one tensor. Made once, run often.
 class Reorder {

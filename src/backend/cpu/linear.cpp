@@ -46,12 +46,13 @@ LinearPlan::LinearPlan(const Library& library, const LinearShape& shape) {
     inputs = inputs_of(shape);
     outputs = outputs_of(shape);
 
-    const dnnl::inner_product_forward::desc forward_desc(dnnl::prop_kind::forward_training, read_x, free_weights, bias,
-                                                         y);
-    const dnnl::inner_product_forward::primitive_desc forward_plan(forward_desc, with(activation), library.engine);
-    const dnnl::inner_product_forward::primitive_desc hint(forward_desc, library.engine);
-    const dnnl::inner_product_backward_weights::primitive_desc weights_plan({read_x, free_gradient, bias, read_grad_y},
-                                                                            library.engine, hint);
+    using Forward = dnnl::inner_product_forward;
+    using BackwardWeights = dnnl::inner_product_backward_weights;
+    const auto forward_desc = describe<Forward>(dnnl::prop_kind::forward_training, read_x, free_weights, bias, y);
+    const auto forward_plan = plan<Forward>(library, forward_desc, with(activation));
+    const auto hint = plan<Forward>(library, forward_desc, with(Activation::none));
+    const auto weights_plan =
+        plan<BackwardWeights>(library, describe<BackwardWeights>(read_x, free_gradient, bias, read_grad_y), hint);
     forward = dnnl::inner_product_forward(forward_plan);
     backward_weights = dnnl::inner_product_backward_weights(weights_plan);
     forward_weights = forward_plan.weights_desc();
@@ -59,8 +60,8 @@ LinearPlan::LinearPlan(const Library& library, const LinearShape& shape) {
     implementation =
         (rounds ? "bfloat16: " : "") + std::string(forward_plan.impl_info_str()) + ", " + weights_plan.impl_info_str();
     if (shape.needs_input_grad) {
-        const dnnl::inner_product_backward_data::primitive_desc data_plan({x, free_weights, read_grad_y},
-                                                                          library.engine, hint);
+        using BackwardData = dnnl::inner_product_backward_data;
+        const auto data_plan = plan<BackwardData>(library, describe<BackwardData>(x, free_weights, read_grad_y), hint);
         backward_data = dnnl::inner_product_backward_data(data_plan);
         data_weights = data_plan.weights_desc();
         implementation += std::string(", ") + data_plan.impl_info_str();
