@@ -105,7 +105,7 @@ struct Trial {
             CHECK(difference(from_device(device, grad_x), gradients.x) < tolerance);
         }
         check_parameters(from_device(device, grad_parameters), gradients.parameters);
-        if (device.block_bytes() > 0) {
+        if (device.blocks().bytes > 0) {
             check_blocks(grad_y, gradients);
         }
     }

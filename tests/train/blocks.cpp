@@ -12,7 +12,7 @@ namespace {
 /// A CPU device with blocks of a few samples of the tests' small images.
 class BlockDevice : public WrappedDevice {
 public:
-    [[nodiscard]] std::int64_t block_bytes() const override { return 6000; }
+    [[nodiscard]] backend::Blocks blocks() const override { return {.bytes = 6000}; }
 };
 
 /// Returns a recipe with all features that depend on the index of a sample in its batch. On 1 and 2 ranks, the blocks
@@ -68,6 +68,23 @@ TEST_CASE("blocks: a training follows that with whole batches, on 1 and 2 ranks"
         CHECK(measured.predictions == expected.predictions);
         CHECK(difference(measured.scores, expected.scores) < 1e-4);
     }
+}
+
+TEST_CASE("blocks: two threads give the same bits each time, and follow the training with one thread") {
+    const auto datasets = bright_rows(190);
+    const auto recipe = block_recipe();
+    const comm::Group group = first_ranks(2);
+    Run one(group, datasets, recipe);
+    CHECK(one.finish() == State::finished);
+    Run first(group, datasets, recipe, backend::make_cpu_device(2));
+    REQUIRE(first->plan().lanes == 2);
+    CHECK(first.finish() == State::finished);
+    Run second(group, datasets, recipe, backend::make_cpu_device(2));
+    CHECK(second.finish() == State::finished);
+
+    CHECK(equal_but_for_seconds(second->snapshot(), first->snapshot()));
+    CHECK(difference(arena_of(first->plan(), first->snapshot()), arena_of(one->plan(), one->snapshot())) < 1e-4);
+    CHECK(first->measure(datasets.training).predictions == one->measure(datasets.training).predictions);
 }
 
 TEST_CASE("blocks: a resumed training, and one on streamed images, end with the same bits") {
