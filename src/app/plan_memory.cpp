@@ -28,7 +28,7 @@ constexpr std::int64_t test_batch = 256;              ///< batch size of world r
 constexpr double asked_per_used = 20.0 / 19.0;
 
 std::int64_t bytes_of(const data::Dataset& set) {
-    return static_cast<std::int64_t>(data::block_bytes(set)) + (data::is_stand_in(set) ? data::pixel_bytes(set) : 0);
+    return static_cast<std::int64_t>(data::blocks(set)) + (data::is_stand_in(set) ? data::pixel_bytes(set) : 0);
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ Networks try_networks(const config::Config& config, const data::Dataset& images,
             const std::int64_t batch =
                 train::rank_batch_of(train::global_batch_on(ranks, recipe.training), ranks, recipe.training);
             const nn::ModelPlan plan = train::plan_training(recipe, {images.height, images.width, images.channels},
-                                                            images.outputs(), batch, device.block_bytes());
+                                                            images.outputs(), batch, device.blocks());
             networks.fewest_parameters =
                 networks.possible == 0 ? plan.parameters : std::min(networks.fewest_parameters, plan.parameters);
             networks.most_parameters = std::max(networks.most_parameters, plan.parameters);
@@ -58,7 +58,7 @@ Networks try_networks(const config::Config& config, const data::Dataset& images,
             networks.most_norms = recipe.training.watch ? 2 * networks.most_tensors : 0;
             networks.inherits = recipe.training.inherit;
             const nn::ModelPlan test =
-                nn::plan_model(recipe.model, plan.input, plan.classes, test_batch, {}, device.block_bytes());
+                nn::plan_model(recipe.model, plan.input, plan.classes, test_batch, {}, device.blocks());
             networks.test_bytes =
                 std::max(networks.test_bytes, test.bytes + data::prefetch_bytes(recipe.data, images, test_batch));
             ++networks.possible;

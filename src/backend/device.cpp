@@ -12,6 +12,16 @@ namespace finch::backend {
 Buffer::Buffer(float* data, std::size_t size, std::function<void(float*)> free)
     : data_(data, std::move(free)), size_(size) {}
 
+void Device::run_lanes(std::int64_t lanes, const std::function<void(std::int64_t lane)>& work) {
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+        work(lane);
+    }
+}
+
+std::unique_ptr<Device> Device::lane(std::int64_t /*lane*/) {
+    throw Error(name() + " has no lanes");
+}
+
 std::unique_ptr<Transfer> Device::make_transfer(std::size_t /*floats*/) {
     throw Error("workers.communicator: staged: " + name() + " has no transfers to the host");
 }

@@ -7,9 +7,9 @@
 
 namespace finch::backend {
 
-void StepContext::select(std::int64_t first, std::int64_t rows) {
-    throw Error(fmt::format("rows {} to {} of a batch were selected, but the device computes whole batches", first,
-                            first + rows));
+std::unique_ptr<StepContext> StepContext::block(std::int64_t first, std::int64_t rows) {
+    throw Error(
+        fmt::format("a block of rows {} to {}, but the device computes every batch as one block", first, first + rows));
 }
 
 std::vector<std::int64_t> real_samples(std::span<const std::int64_t> indices, std::size_t steps, std::size_t batch,

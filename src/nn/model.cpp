@@ -56,95 +56,154 @@ Model::Model(backend::Device& device, ModelPlan plan)
       plan_(with_layouts(device, std::move(plan))),
       weights_(device, plan_),
       grads_(device.allocate(unsigned_of(plan_.parameters))),
-      activations_(device.allocate(unsigned_of(plan_.activations))),
-      logits_(device.allocate(unsigned_of(plan_.blocks() * plan_.block * plan_.classes))) {
+      logits_(device.allocate(unsigned_of(plan_.blocks() * plan_.block * plan_.classes))),
+      lanes_(unsigned_of(plan_.lanes)) {
+    for_lanes([this](std::int64_t number, Lane& lane) { make(number, lane); });
+}
+
+void Model::make(std::int64_t number, Lane& lane) {
+    if (plan_.lanes > 1) {
+        lane.device = device_.lane(number);
+    }
+    backend::Device& device = lane.device ? *lane.device : device_;
     for (const Node& node : plan_.nodes) {
-        operations_.push_back(device.make(node.operation));
+        lane.operations.push_back(device.make(node.operation));
+    }
+    lane.activations = device.allocate(unsigned_of(plan_.activations));
+    if (number > 0) {
+        lane.own_grads = device.allocate(grads_.size());
+    }
+    lane.grads = number > 0 ? lane.own_grads.span() : grads_.span();
+    lane.logits = logits_.data();
+}
+
+/// Calls `work(number, lane)` for each lane concurrently. A single lane may use all threads of the device.
+template <class Work>
+void Model::for_lanes(Work work) {
+    if (plan_.lanes == 1) {
+        work(std::int64_t{0}, lanes_.front());
+    } else {
+        device_.run_lanes(plan_.lanes, [&](std::int64_t number) { work(number, lanes_[unsigned_of(number)]); });
     }
 }
 
 void Model::pack(const Weights& weights) {
-    for (std::size_t i = 0; i < operations_.size(); ++i) {
-        const Node& node = plan_.nodes[i];
-        if (node.parameters > 0) {
-            operations_[i]->pack(weights.parameters().data() + node.parameters_offset,
-                                 weights.buffers().data() + node.buffers_offset);
+    for_lanes([&](std::int64_t /*number*/, Lane& lane) {
+        for (std::size_t i = 0; i < lane.operations.size(); ++i) {
+            const Node& node = plan_.nodes[i];
+            if (node.parameters > 0) {
+                lane.operations[i]->pack(weights.parameters().data() + node.parameters_offset,
+                                         weights.buffers().data() + node.buffers_offset);
+            }
         }
-    }
+    });
 }
 
-/// Calls `work(pass of the block)` for each block of the batch, with the block's images as the input.
+/// Calls `work(lane, pass of the block)` for each block of the batch, with the block's images as the input. Lane i
+/// computes the blocks i, i + lanes, i + 2 lanes, … Only lane 0 is measured.
 template <class Work>
 void Model::for_blocks(const backend::Pass& pass, Work work) {
-    for (std::int64_t block = 0; block < plan_.blocks(); ++block) {
-        first_row_ = block * plan_.block;
-        if (plan_.blocks() > 1) {
-            pass.step.select(first_row_, plan_.block);
-        }
-        enter(pass, backend::Activity::data);
-        device_.load_batch(pass.step, input());
-        enter(pass, backend::Activity::forward);
-        backend::Pass of_block = pass;
-        of_block.is_first_block = block == 0;
-        of_block.is_last_block = block + 1 == plan_.blocks();
-        work(of_block);
+    const std::int64_t blocks = plan_.blocks();
+    enter(pass, backend::Activity::data);
+    std::vector<std::unique_ptr<backend::StepContext>> steps;
+    for (std::int64_t block = 0; blocks > 1 && block < blocks; ++block) {
+        steps.push_back(pass.step.block(block * plan_.block, plan_.block));
     }
-    first_row_ = 0;
+    for_lanes([&](std::int64_t number, Lane& lane) {
+        for (std::int64_t block = number; block < blocks; block += plan_.lanes) {
+            const backend::Pass of_block{.step = blocks > 1 ? *steps[unsigned_of(block)] : pass.step,
+                                         .mode = pass.mode,
+                                         .group = pass.group,
+                                         .timer = number == 0 ? pass.timer : nullptr,
+                                         .is_first_block = block < plan_.lanes,
+                                         .is_last_block = block + plan_.lanes >= blocks};
+            enter(of_block, backend::Activity::data);
+            device_.load_batch(of_block.step, lane.at(plan_.values.front().offset));
+            lane.logits = logits_.data() + block * plan_.block * plan_.classes;
+            enter(of_block, backend::Activity::forward);
+            work(lane, of_block);
+        }
+    });
+    if (blocks > 1) {
+        backend::LossSums sums = pass.step.sums();
+        for (const auto& step : steps) {
+            sums += step->sums();
+        }
+        pass.step.set_sums(sums);
+    }
 }
 
 void Model::evaluate(const backend::Pass& pass, const AddLosses& add_losses) {
-    for_blocks(pass, [&](const backend::Pass& block) {
-        forward(block);
-        add_losses(value(plan_.values.size() - 1), nullptr);
+    for_blocks(pass, [&](Lane& lane, const backend::Pass& block) {
+        forward(lane, block);
+        add_losses(block.step, lane.logits, nullptr);
     });
 }
 
 void Model::compute_grads(const backend::Pass& pass, const AddLosses& add_losses, const Ready& ready) {
-    for_blocks(pass, [&](const backend::Pass& block) {
-        forward(block);
-        enter(pass, backend::Activity::forward);
-        add_losses(value(plan_.values.size() - 1), grad_logits());
-        enter(pass, backend::Activity::backward);
-        backward(block, ready);
+    for_blocks(pass, [&](Lane& lane, const backend::Pass& block) {
+        forward(lane, block);
+        enter(block, backend::Activity::forward);
+        add_losses(block.step, lane.logits, lane.at(plan_.grad_logits));
+        enter(block, backend::Activity::backward);
+        backward(lane, block, plan_.lanes > 1 ? [](std::int64_t, std::int64_t) {} : ready);
     });
-}
-
-/// Returns the buffer of a value of the present block.
-float* Model::value(std::size_t index) const noexcept {
-    const bool is_logits = index + 1 == plan_.values.size();
-    return is_logits ? logits_.data() + first_row_ * plan_.classes : at(plan_.values[index].offset);
-}
-
-void Model::forward(const backend::Pass& pass) {
-    for (std::size_t i = 0; i < operations_.size(); ++i) {
-        const Node& node = plan_.nodes[i];
-        inputs_.clear();
-        for (const std::size_t input : node.inputs) {
-            inputs_.push_back(value(input));
-        }
-        enter(pass, backend::Activity::forward, static_cast<std::int32_t>(i));
-        operations_[i]->forward(pass, inputs_, value(node.output));
+    if (plan_.lanes > 1) {
+        add_lanes(ready);
     }
 }
 
-void Model::backward(const backend::Pass& pass, const Ready& ready) {
-    for (std::size_t i = operations_.size(); i-- > 0;) {
+/// Adds the gradients of all lanes in their order.
+void Model::add_lanes(const Ready& ready) {
+    for_lanes([&](std::int64_t number, Lane& /*lane*/) {
+        const std::int64_t begin = plan_.parameters * number / plan_.lanes;
+        const std::int64_t end = plan_.parameters * (number + 1) / plan_.lanes;
+        for (std::size_t other = 1; other < lanes_.size(); ++other) {
+            device_.accumulate(lanes_[other].grads.data() + begin, grads_.data() + begin, unsigned_of(end - begin));
+        }
+    });
+    for (auto node = plan_.nodes.rbegin(); node != plan_.nodes.rend(); ++node) {
+        if (node->parameters > 0) {
+            ready(node->parameters_offset, node->parameters_offset + node->parameters);
+        }
+    }
+}
+
+/// Returns the buffer of a value of the present block.
+float* Model::value(const Lane& lane, std::size_t index) const noexcept {
+    return index + 1 == plan_.values.size() ? lane.logits : lane.at(plan_.values[index].offset);
+}
+
+void Model::forward(Lane& lane, const backend::Pass& pass) {
+    for (std::size_t i = 0; i < lane.operations.size(); ++i) {
+        const Node& node = plan_.nodes[i];
+        lane.inputs.clear();
+        for (const std::size_t input : node.inputs) {
+            lane.inputs.push_back(value(lane, input));
+        }
+        enter(pass, backend::Activity::forward, static_cast<std::int32_t>(i));
+        lane.operations[i]->forward(pass, lane.inputs, value(lane, node.output));
+    }
+}
+
+void Model::backward(Lane& lane, const backend::Pass& pass, const Ready& ready) {
+    for (std::size_t i = lane.operations.size(); i-- > 0;) {
         const Node& node = plan_.nodes[i];
         if (!node.has_backward) {
             continue;
         }
-        inputs_.clear();
-        grad_inputs_.clear();
+        lane.inputs.clear();
+        lane.grad_inputs.clear();
         for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-            inputs_.push_back(value(node.inputs[k]));
-            grad_inputs_.push_back(node.grad_inputs[k].is_needed ? at(node.grad_inputs[k].offset) : nullptr);
+            lane.inputs.push_back(value(lane, node.inputs[k]));
+            lane.grad_inputs.push_back(node.grad_inputs[k].is_needed ? lane.at(node.grad_inputs[k].offset) : nullptr);
         }
         enter(pass, backend::Activity::backward, static_cast<std::int32_t>(i));
-        operations_[i]->backward(pass, inputs_, value(node.output), at(node.grad_output), grad_inputs_,
-                                 grads_.data() + node.parameters_offset);
+        lane.operations[i]->backward(pass, lane.inputs, value(lane, node.output), lane.at(node.grad_output),
+                                     lane.grad_inputs, lane.grads.data() + node.parameters_offset);
         for (std::size_t k = 0; k < node.inputs.size(); ++k) {
             if (const InputGrad& grad = node.grad_inputs[k]; grad.is_needed && grad.add_to >= 0) {
-                device_.accumulate(at(grad.offset), at(grad.add_to),
+                device_.accumulate(lane.at(grad.offset), lane.at(grad.add_to),
                                    unsigned_of(plan_.block * plan_.values[node.inputs[k]].floats()));
             }
         }

@@ -300,26 +300,35 @@ bool has_fewer_parameters(const Node& a, const Node& b) {
 }
 
 /// Returns how many samples a block of the batch should have. `sample` is the plan of one sample. Every block reads all
-/// weights and adds to all their gradients, so its activations must be much larger than the weights. A block is at most
-/// half of the batch, and at most a sixteenth of all computed samples is padding.
-std::int64_t block_of(const ModelPlan& sample, std::int64_t batch, std::int64_t block_bytes) {
+/// weights and adds to all their gradients, so its activations must be much larger than the weights. Each lane has at
+/// least one block, a single lane two. The places for samples that are not used, in the last blocks, are at most a
+/// sixteenth of the batch.
+std::int64_t block_of(const ModelPlan& sample, std::int64_t batch, backend::Blocks blocks) {
+    // The statistics of batch normalisation are those of the whole batch.
     const auto needs_batch = [](const Node& node) {
-        return std::holds_alternative<backend::BatchNormShape>(
-            node.operation);  // its statistics are of the whole batch
+        return std::holds_alternative<backend::BatchNormShape>(node.operation);
     };
-    if (std::any_of(sample.nodes.begin(), sample.nodes.end(), needs_batch)) {
+    if (blocks.bytes == 0 || std::any_of(sample.nodes.begin(), sample.nodes.end(), needs_batch)) {
         return batch;
     }
     constexpr std::int64_t activations_per_parameter = 6;
-    const std::int64_t wanted = std::max(block_bytes / float_bytes, activations_per_parameter * sample.parameters);
-    const std::int64_t least = (wanted + sample.activations - 1) / sample.activations;
+    const auto samples_with = [&](std::int64_t floats) {
+        return (floats + sample.activations - 1) / sample.activations;
+    };
+    const std::int64_t most = blocks.lanes > 1 ? (batch + blocks.lanes - 1) / blocks.lanes : batch / 2;
+    std::int64_t least =
+        samples_with(std::max(blocks.bytes / float_bytes, activations_per_parameter * sample.parameters));
+    if (blocks.lanes > 1) {
+        least = std::min(least, std::max(most, samples_with(sample.parameters)));
+    }
     std::int64_t best = batch;
-    std::int64_t least_padding = batch / 16;
-    for (std::int64_t block = least; block < 2 * least && 2 * block <= batch; ++block) {
-        const std::int64_t padding = (block - batch % block) % block;
-        if (padding < least_padding || (padding == least_padding && best == batch)) {
+    std::int64_t least_unused = batch / 16 + 1;
+    for (std::int64_t block = least; block < 4 * least && block <= most; ++block) {
+        const std::int64_t of_lanes = blocks.lanes * block;
+        const std::int64_t unused = (of_lanes - batch % of_lanes) % of_lanes;
+        if (unused < least_unused) {
             best = block;
-            least_padding = padding;
+            least_unused = unused;
         }
     }
     return best;
@@ -328,7 +337,7 @@ std::int64_t block_of(const ModelPlan& sample, std::int64_t batch, std::int64_t 
 }  // namespace
 
 ModelPlan plan_model(const ModelSpec& spec, SampleShape input, std::int64_t classes, std::int64_t batch,
-                     Numerics numerics, std::int64_t block_bytes) {
+                     Numerics numerics, backend::Blocks blocks) {
     if (input.height < 1 || input.width < 1 || input.channels < 1 || classes < 1 || batch < 1) {
         throw ModelError(-1, fmt::format("model: an input of ({}, {}, {}) with {} classes in batches of {} is empty",
                                          input.height, input.width, input.channels, classes, batch));
@@ -338,12 +347,15 @@ ModelPlan plan_model(const ModelSpec& spec, SampleShape input, std::int64_t clas
         planner.add(spec, "model");
         return std::move(planner).finish();
     };
-    const std::int64_t block = block_bytes > 0 ? block_of(plan_block(1), batch, block_bytes) : batch;
+    const std::int64_t block = block_of(plan_block(1), batch, blocks);
     ModelPlan plan = plan_block(block);
     plan.batch = batch;
     std::int64_t floats = plan.blocks() * block * classes;  // the logits of the batch
     if (plan.blocks() > 1) {
-        floats += std::max_element(plan.nodes.begin(), plan.nodes.end(), has_fewer_parameters)->parameters;
+        plan.lanes = blocks.lanes;
+        // Each lane has activations, gradients, and weights packed three times, and adds gradients in scratch memory.
+        floats += (plan.lanes - 1) * (plan.activations + 4 * plan.parameters) +
+                  plan.lanes * std::max_element(plan.nodes.begin(), plan.nodes.end(), has_fewer_parameters)->parameters;
     }
     plan.bytes += floats * float_bytes;
     return plan;

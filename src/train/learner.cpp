@@ -244,7 +244,7 @@ void Learner::compute_grads(bool is_last) {
         .step = *training_.context, .mode = backend::Mode::training, .group = &sums_, .timer = timer_};
     enter(backend::Activity::data);
     device_.next_step(pass.step);
-    model_.compute_grads(pass, losses_of(device_, pass.step, model_, loss_), [&](std::int64_t begin, std::int64_t end) {
+    model_.compute_grads(pass, losses_of(device_, model_, loss_), [&](std::int64_t begin, std::int64_t end) {
         const auto count = static_cast<std::size_t>(end - begin);
         float* const now = model_.grads().data() + begin;
         if (!is_last) {
@@ -258,25 +258,25 @@ void Learner::compute_grads(bool is_last) {
     });
 }
 
-nn::Model::AddLosses losses_of(backend::Device& device, backend::StepContext& context, const nn::Model& model,
-                               Loss loss) {
-    return [&device, &context, outputs = model.plan().classes, loss](const float* logits, float* grad) {
-        switch (loss) {
-            case Loss::cross_entropy:
-                return device.softmax_cross_entropy(context, logits, outputs, grad);
-            case Loss::mean_squared_error:
-                return device.regression_loss(context, backend::Regression::squared, logits, outputs, grad);
-            case Loss::mean_absolute_error:
-                return device.regression_loss(context, backend::Regression::absolute, logits, outputs, grad);
-        }
-    };
+nn::Model::AddLosses losses_of(backend::Device& device, const nn::Model& model, Loss loss) {
+    return
+        [&device, outputs = model.plan().classes, loss](backend::StepContext& step, const float* logits, float* grad) {
+            switch (loss) {
+                case Loss::cross_entropy:
+                    return device.softmax_cross_entropy(step, logits, outputs, grad);
+                case Loss::mean_squared_error:
+                    return device.regression_loss(step, backend::Regression::squared, logits, outputs, grad);
+                case Loss::mean_absolute_error:
+                    return device.regression_loss(step, backend::Regression::absolute, logits, outputs, grad);
+            }
+        };
 }
 
 void evaluate_step(backend::Device& device, backend::StepContext& context, nn::Model& model, Loss loss,
                    backend::LapTimer* timer) {
     const backend::LapScope validation(timer, backend::Activity::validation);
     device.next_step(context);
-    model.evaluate({.step = context, .mode = backend::Mode::validation}, losses_of(device, context, model, loss));
+    model.evaluate({.step = context, .mode = backend::Mode::validation}, losses_of(device, model, loss));
 }
 
 }  // namespace finch::train

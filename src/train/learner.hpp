@@ -141,10 +141,8 @@ private:
     bool failed_ = false;  ///< a computation has failed; stays true
 };
 
-/// Returns the function that computes the losses of the model's outputs for the context's present batch. `device` and
-/// `context` must outlive the function.
-[[nodiscard]] nn::Model::AddLosses losses_of(backend::Device& device, backend::StepContext& context,
-                                             const nn::Model& model, Loss loss);
+/// Returns the function that computes the losses of the model's outputs. `device` must outlive the function.
+[[nodiscard]] nn::Model::AddLosses losses_of(backend::Device& device, const nn::Model& model, Loss loss);
 /// Local. Executes one validation step: adds the losses of the context's next batch to the context's sums. The logits
 /// remain in the model. `timer` may be null.
 void evaluate_step(backend::Device& device, backend::StepContext& context, nn::Model& model, Loss loss,

@@ -230,7 +230,7 @@ Measured measure(backend::Device& device, const comm::Group& group, const Recipe
     const nn::SampleShape input{dataset.height, dataset.width, dataset.channels};
     const auto planned = make_everywhere(group, [&] {
         auto made = std::make_unique<nn::Model>(
-            device, nn::plan_model(recipe.model, input, dataset.outputs(), batch, {}, device.block_bytes()));
+            device, nn::plan_model(recipe.model, input, dataset.outputs(), batch, {}, device.blocks()));
         made->set_state(nn::read_tensors(made->plan(), weights));
         return made;
     });

@@ -3,10 +3,10 @@
 namespace finch::train {
 
 nn::ModelPlan plan_training(const Recipe& recipe, nn::SampleShape input, std::int64_t classes, std::int64_t batch,
-                            std::int64_t block_bytes) {
+                            backend::Blocks blocks) {
     const Options& options = recipe.training;
     nn::ModelPlan plan =
-        nn::plan_model(recipe.model, input, classes, batch, {options.precision, options.deterministic}, block_bytes);
+        nn::plan_model(recipe.model, input, classes, batch, {options.precision, options.deterministic}, blocks);
     constexpr auto float_bytes = static_cast<std::int64_t>(sizeof(float));
     plan.bytes += added_gradients(plan.parameters, options) * float_bytes;
     if (options.average) {

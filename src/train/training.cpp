@@ -130,7 +130,7 @@ Training::~Training() = default;
 std::unique_ptr<Learner> Training::make_learner(std::int64_t global_batch) const {
     const std::int64_t rank_batch = rank_batch_of(global_batch, group_.size(), recipe_.training);
     const nn::SampleShape input{dataset_.height, dataset_.width, dataset_.channels};
-    nn::ModelPlan plan = plan_training(recipe_, input, dataset_.outputs(), rank_batch, device_.block_bytes());
+    nn::ModelPlan plan = plan_training(recipe_, input, dataset_.outputs(), rank_batch, device_.blocks());
     check_memory(plan);
     return std::make_unique<Learner>(device_, all_reduce_, std::move(plan), recipe_.training, dataset_, recipe_.data,
                                      class_weights_, RandomSource{recipe_.seed, recipe_.individual}, profile_);

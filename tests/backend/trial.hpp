@@ -36,6 +36,10 @@ public:
     [[nodiscard]] Pass pass(Mode mode = Mode::training, GroupSum* group = nullptr) {
         return {.step = *context_, .mode = mode, .group = group};
     }
+    /// Returns the pass of one of several blocks.
+    [[nodiscard]] Pass block(bool is_first, bool is_last) {
+        return {.step = *context_, .is_first_block = is_first, .is_last_block = is_last};
+    }
 
 private:
     std::vector<std::uint8_t> pixels_;
@@ -100,10 +104,33 @@ struct Trial {
         if (needs_input_grad(shape)) {
             CHECK(difference(from_device(device, grad_x), gradients.x) < tolerance);
         }
-        const std::vector<float> actual = from_device(device, grad_parameters);
-        const auto biases = biases_of(shape);
-        const auto split = static_cast<std::ptrdiff_t>(parameters.size() - biases);
-        const Tensor& wanted = gradients.parameters;
+        check_parameters(from_device(device, grad_parameters), gradients.parameters);
+        if (device.blocks().bytes > 0) {
+            check_blocks(grad_y, gradients);
+        }
+    }
+
+    /// Checks the sums over three equal blocks.
+    void check_blocks(const Tensor& grad_y, const reference::Gradients& gradients) {
+        Buffer grad_x = on_device(device, Tensor(x.size(), 77));
+        Buffer grad_parameters = on_device(device, Tensor(parameters.size(), 77));
+        TrialStep step(device);
+        for (const Pass& pass : {step.block(true, false), step.block(false, false), step.block(false, true)}) {
+            Buffer device_grad_y = on_device(device, grad_y);
+            const float* const inputs[] = {device_x.data()};
+            float* const grads[] = {grad_x.data()};
+            operation->backward(pass, inputs, device_y.data(), device_grad_y.data(), grads, grad_parameters.data());
+        }
+        if (needs_input_grad(shape)) {
+            CHECK(difference(from_device(device, grad_x), gradients.x) < tolerance);
+        }
+        Tensor three_times = gradients.parameters;
+        std::transform(three_times.begin(), three_times.end(), three_times.begin(), [](double one) { return 3 * one; });
+        check_parameters(from_device(device, grad_parameters), three_times);
+    }
+
+    void check_parameters(const std::vector<float>& actual, const Tensor& wanted) const {
+        const auto split = static_cast<std::ptrdiff_t>(parameters.size() - biases_of(shape));
         CHECK(difference(Tensor(actual.begin(), actual.begin() + split),
                          Tensor(wanted.begin(), wanted.begin() + split)) < tolerance);
         CHECK(difference(Tensor(actual.begin() + split, actual.end()), Tensor(wanted.begin() + split, wanted.end())) <

@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 /// Small data sets, a small network, and the other objects that a training needs.
@@ -91,8 +92,9 @@ inline nn::ModelSpec residual_model() {
 /// A training on this rank of `group`, and all objects that must outlive the training.
 class Run {
 public:
-    Run(const comm::Group& group, const data::Datasets& datasets, const train::Recipe& recipe)
-        : group_(group), training_(*device_, group_, *all_reduce_, datasets, recipe) {}
+    Run(const comm::Group& group, const data::Datasets& datasets, const train::Recipe& recipe,
+        std::unique_ptr<backend::Device> device = backend::make_cpu_device(1))
+        : group_(group), device_(std::move(device)), training_(*device_, group_, *all_reduce_, datasets, recipe) {}
 
     train::Training* operator->() { return &training_; }
     /// Collective over the group. Trains to the end.
@@ -104,7 +106,7 @@ public:
 
 private:
     const comm::Group& group_;
-    std::unique_ptr<backend::Device> device_ = backend::make_cpu_device(1);
+    std::unique_ptr<backend::Device> device_;
     std::unique_ptr<comm::AllReduce> all_reduce_ = comm::make_mpi_all_reduce(group_, 30.0);
     train::Training training_;
 };

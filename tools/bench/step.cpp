@@ -56,16 +56,15 @@ struct Noise {
 
 /// Plans conv3x3(1 → 10), then layers − 1 times conv3x3(10 → 10), each with relu, on 28 × 28; flatten; linear(7840 →
 /// 10).
-nn::ModelPlan tutorial(std::int64_t layers, std::int64_t batch, backend::Precision precision,
-                       std::int64_t block_bytes) {
+nn::ModelPlan tutorial(std::int64_t layers, std::int64_t batch, backend::Precision precision, backend::Blocks blocks) {
     return nn::plan_model({nn::ConvLayer{.activation = backend::Activation::relu, .repeat = layers}, nn::FlattenLayer{},
                            nn::LinearLayer{}},
-                          {28, 28, 1}, 10, batch, {.precision = precision}, block_bytes);
+                          {28, 28, 1}, 10, batch, {.precision = precision}, blocks);
 }
 
 /// Plans conv3x3 of 32, 32, 64, 64, 128 and 128 channels with relu on 32 × 32 × 3, with a 2 × 2 maximum pooling after
 /// each pair; flatten; linear(2048 → 10).
-nn::ModelPlan wide(std::int64_t batch, backend::Precision precision, std::int64_t block_bytes) {
+nn::ModelPlan wide(std::int64_t batch, backend::Precision precision, backend::Blocks blocks) {
     nn::ModelSpec layers;
     for (const std::int64_t channels : {32, 64, 128}) {
         layers.push_back(nn::ConvLayer{.channels = channels, .activation = backend::Activation::relu, .repeat = 2});
@@ -73,7 +72,7 @@ nn::ModelPlan wide(std::int64_t batch, backend::Precision precision, std::int64_
     }
     layers.push_back(nn::FlattenLayer{});
     layers.push_back(nn::LinearLayer{});
-    return nn::plan_model(layers, {32, 32, 3}, 10, batch, {.precision = precision}, block_bytes);
+    return nn::plan_model(layers, {32, 32, 3}, 10, batch, {.precision = precision}, blocks);
 }
 
 /// A network that Adadelta trains on its own stream.
@@ -116,7 +115,9 @@ private:
         device_->next_step(pass.step);
         model_.compute_grads(
             pass,
-            [&](const float* logits, float* grad) { device_->softmax_cross_entropy(pass.step, logits, 10, grad); },
+            [this](backend::StepContext& step, const float* logits, float* grad) {
+                device_->softmax_cross_entropy(step, logits, 10, grad);
+            },
             [](std::int64_t, std::int64_t) {});
         if (scales_loss_) {
             device_->unscale(pass.step, model_.grads().data(), model_.grads().size());
@@ -155,6 +156,7 @@ double seconds_of(Nets& nets, std::int64_t steps) {
 
 struct Options {
     std::string device = "cpu";
+    int threads = 1;
     backend::CudaPath path = backend::CudaPath::automatic;
     backend::Precision precision = backend::Precision::float32;
 };
@@ -178,6 +180,8 @@ Options read_options(const std::vector<std::string>& words) {
         const std::string value = i + 1 < words.size() ? words[i + 1] : "";
         if (words[i] == "--device") {
             options.device = choose<std::string>(words[i], value, {{"cpu", "cpu"}, {"cuda", "cuda"}});
+        } else if (words[i] == "--threads") {
+            options.threads = std::stoi(value);
         } else if (words[i] == "--path") {
             options.path = choose<backend::CudaPath>(words[i], value,
                                                      {{"automatic", backend::CudaPath::automatic},
@@ -191,7 +195,7 @@ Options read_options(const std::vector<std::string>& words) {
                                                             {"float16", backend::Precision::float16}});
         } else {
             throw ConfigError(
-                "bench_step [--device cpu|cuda] [--path automatic|library|direct] "
+                "bench_step [--device cpu|cuda] [--threads N] [--path automatic|library|direct] "
                 "[--precision float32|tf32|bfloat16|float16]; it has no \"" +
                 words[i] + "\"");
         }
@@ -201,7 +205,7 @@ Options read_options(const std::vector<std::string>& words) {
 
 std::unique_ptr<backend::Device> open_device(const Options& options) {
     if (options.device == "cpu") {
-        return backend::make_cpu_device(1);
+        return backend::make_cpu_device(options.threads);
     }
     if (backend::cuda_device_count() == 0) {
         throw ConfigError("--device cuda: this process sees no CUDA device");
@@ -233,8 +237,8 @@ void answer_lines(const Options& options) {
             Nets& nets = all[{layers, batch, slots}];
             if (nets.empty()) {
                 const nn::ModelPlan plan =
-                    layers == "wide" ? wide(batch, options.precision, device->block_bytes())
-                                     : tutorial(std::stoll(layers), batch, options.precision, device->block_bytes());
+                    layers == "wide" ? wide(batch, options.precision, device->blocks())
+                                     : tutorial(std::stoll(layers), batch, options.precision, device->blocks());
                 for (std::int64_t i = 0; i < slots; ++i) {
                     nets.push_back(std::make_unique<Net>(device->new_stream(), plan, noise,
                                                          options.precision == backend::Precision::float16));

@@ -58,11 +58,16 @@ public:
     /// work.
     [[nodiscard]] virtual bool runs_ahead() const = 0;
     [[nodiscard]] virtual bool supports(Precision precision) const = 0;
-    /// Returns how many bytes of activations the samples of a block should have at most. Returns 0 if the device
-    /// computes every batch as one block.
-    [[nodiscard]] virtual std::int64_t block_bytes() const { return 0; }
     /// True if the device computes a chain of such convolutions faster with activations in planes (Layout::planes).
     [[nodiscard]] virtual bool prefers_planes(const ConvolutionShape& /*shape*/) const { return false; }
+    /// Returns how the device divides batches into blocks. By default every batch is one block.
+    [[nodiscard]] virtual Blocks blocks() const { return {}; }
+    /// Calls `work(lane)` for each lane in [0, `lanes`), and waits. There are at most blocks().lanes. The lanes run
+    /// concurrently; lane 0 runs on the calling thread. If a lane throws, rethrows the exception of the first such
+    /// lane.
+    virtual void run_lanes(std::int64_t lanes, const std::function<void(std::int64_t lane)>& work);
+    /// Returns the device that makes the operations of a lane. Call it, and run the operations, in run_lanes().
+    [[nodiscard]] virtual std::unique_ptr<Device> lane(std::int64_t lane);
     /// Returns an object for the same device with a new stream, which runs concurrently with this object's stream. The
     /// two streams share memory, plans and data sets.
     [[nodiscard]] virtual std::unique_ptr<Device> new_stream() = 0;
@@ -97,10 +102,9 @@ public:
 
     /// Throws std::bad_alloc.
     [[nodiscard]] virtual std::unique_ptr<StepContext> make_step_context(const Images& images, std::int64_t batch) = 0;
-    /// Advances the context to its next step, which becomes the current step. Selects the whole batch.
+    /// Advances the context to its next step, which becomes the current step.
     virtual void next_step(StepContext& step) = 0;
-    /// Writes the normalised images of the current step to `out` (batch, H·W·C). This function and the losses process
-    /// only the rows that StepContext::select() selected.
+    /// Writes the normalised images of the current step to `out` (batch, H·W·C).
     virtual void load_batch(StepContext& step, float* out) = 0;
     /// Computes the softmax cross-entropy of `logits` (batch, classes) for the labels of the current step, as
     /// torch.nn.CrossEntropyLoss does. Adds every sample except padding to the sums of the step context. If `grad`

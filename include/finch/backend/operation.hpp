@@ -266,14 +266,21 @@ public:
 
 class StepContext;
 
+/// How a device divides a batch into blocks of samples, which it computes one after the other. The lanes of a device
+/// compute blocks at the same time.
+struct Blocks {
+    std::int64_t bytes = 0;  ///< of the activations of a block, about; 0: every batch is one block
+    std::int64_t lanes = 1;
+};
+
 /// State shared by the operations of one pass through a model.
 struct Pass {
     StepContext& step;           ///< a context of the device that made the operations
     Mode mode = Mode::training;  ///< backward() follows a forward() in training
     GroupSum* group = nullptr;   ///< null: this rank trains alone
     LapTimer* timer = nullptr;   ///< null: not measured
-    /// A batch may be computed as blocks of samples, one after the other. Only a device with block_bytes() supports
-    /// several blocks.
+    /// The first and the last block of a batch that an operation computes. Only a device with Blocks::bytes above 0
+    /// supports several blocks.
     bool is_first_block = true;
     bool is_last_block = true;
 };

@@ -19,6 +19,12 @@ struct LossSums {
     double loss = 0;
     std::int64_t correct = 0;  ///< correctly classified samples, if there are labels
     std::int64_t samples = 0;
+    LossSums& operator+=(const LossSums& other) noexcept {
+        loss += other.loss;
+        correct += other.correct;
+        samples += other.samples;
+        return *this;
+    }
 };
 
 /// A data set and its normalisation. The pixels are in host memory or in files. The spans must remain valid while a
@@ -80,9 +86,11 @@ public:
     virtual void fill(std::span<const std::int64_t> indices, std::span<const StepScalars> steps) = 0;
     /// Announces the images of steps that will probably follow, so that streamed images are read in the background.
     virtual void announce(std::span<const std::int64_t> /*indices*/) {}
-    /// Selects the rows [`first`, `first` + `rows`) of the current batch: a block. Rows beyond the end of the batch are
-    /// padding. Throws Error if the device computes every batch as one block.
-    virtual void select(std::int64_t first, std::int64_t rows);
+    /// Returns a context whose current step is that of this context, but whose batch is the rows [`first`, `first` +
+    /// `rows`) of the current batch, with sums of its own. Rows beyond the end of the batch are padding. The block is
+    /// valid until the next step of this context. Throws StorageError if streamed images cannot be read, and Error if
+    /// the device computes every batch as one block.
+    [[nodiscard]] virtual std::unique_ptr<StepContext> block(std::int64_t first, std::int64_t rows);
     /// Returns the sums of the losses since construction or since the last set_sums(). Valid only after
     /// Device::synchronize().
     [[nodiscard]] virtual LossSums sums() const = 0;

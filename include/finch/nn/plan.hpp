@@ -69,8 +69,8 @@ struct Node {
     std::vector<InputGrad> grad_inputs;  ///< per input
 };
 
-/// A model with all shapes for one batch size. A batch is computed as blocks of samples, one after the other, so that
-/// the activations of a block stay in the cache. The model is a directed acyclic graph of operations. The nodes are in
+/// A model with all shapes for one batch size. A batch is computed as blocks of samples, so that the activations
+/// of a block stay in the cache. The model is a directed acyclic graph of operations. The nodes are in
 /// the order of forward; backward runs in reverse order. In the arenas of parameters and gradients, the last node comes
 /// first, because backward computes its gradients first. Activations and their gradients share one arena, which reuses
 /// the memory of tensors that are no longer needed.
@@ -83,6 +83,7 @@ struct ModelPlan {
     std::int64_t classes = 0;  ///< number of outputs: the classes, or the numbers of a target
     std::int64_t batch = 0;
     std::int64_t block = 0;        ///< number of samples of a block: the batch of all operations
+    std::int64_t lanes = 1;        ///< number of blocks that are computed at the same time, with memory of their own
     std::int64_t parameters = 0;   ///< floats of the arena of parameters (or gradients)
     std::int64_t buffers = 0;      ///< floats of the arena of buffers
     std::int64_t activations = 0;  ///< floats of the arena of activations and their gradients, of one block
@@ -115,9 +116,8 @@ private:
 
 /// Infers and checks every shape, and plans the memory. The last layer must output (1, 1, classes) without an
 /// activation. Throws ModelError. The message of the ModelError names the layer by its place in the list ("model[2]
-/// (max_pool)", "model[3].layers[0] (conv)"), the problem, and a valid alternative. `block_bytes` is that of the device
-/// (backend::Device::block_bytes).
+/// (max_pool)", "model[3].layers[0] (conv)"), the problem, and a valid alternative. `blocks` are those of the device.
 [[nodiscard]] ModelPlan plan_model(const ModelSpec& spec, SampleShape input, std::int64_t classes, std::int64_t batch,
-                                   Numerics numerics = {}, std::int64_t block_bytes = 0);
+                                   Numerics numerics = {}, backend::Blocks blocks = {});
 
 }  // namespace finch::nn

@@ -100,6 +100,6 @@ struct Recipe {
 /// Calls nn::plan_model() for one rank that computes batches of `batch` samples. Adds to the plan's bytes the memory
 /// that the recipe needs for accumulated gradients and averaged weights. Throws ModelError.
 [[nodiscard]] nn::ModelPlan plan_training(const Recipe& recipe, nn::SampleShape input, std::int64_t classes,
-                                          std::int64_t batch, std::int64_t block_bytes = 0);
+                                          std::int64_t batch, backend::Blocks blocks = {});
 
 }  // namespace finch::train

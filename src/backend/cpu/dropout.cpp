@@ -54,7 +54,7 @@ private:
 #pragma omp parallel for schedule(static)
         for (std::int64_t sample = 0; sample < batch; ++sample) {
             const std::int64_t at = sample * features;
-            drop(mask, step.first_sample() + sample, x + at, y + at, features);
+            drop(mask, step.scalars().first_sample + sample, x + at, y + at, features);
         }
     }
 

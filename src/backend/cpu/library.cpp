@@ -40,8 +40,19 @@ dnnl::memory zeroed(const Library& library, const dnnl::memory::desc& layout) {
 }
 
 void execute(const Library& library, const dnnl::primitive& primitive,
-             const std::unordered_map<int, dnnl::memory>& arguments) {
+             std::unordered_map<int, dnnl::memory> arguments) {
+    const auto scratchpad = dnnl_primitive_desc_query_md(primitive.get_primitive_desc(), dnnl_query_scratchpad_md, 0);
+    if (const std::size_t bytes = dnnl_memory_desc_get_size(scratchpad); bytes > 0) {
+        library.scratchpad.reserve(library, bytes);
+        arguments.emplace(DNNL_ARG_SCRATCHPAD, library.scratchpad.memory());
+    }
     call([&] { primitive.execute(library.stream, arguments); });
+}
+
+dnnl::primitive_attr attributes() {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    return attributes;
 }
 
 namespace {
@@ -53,9 +64,9 @@ dnnl::primitive_attr with(dnnl::algorithm activation) {
 #else
     behind.append_eltwise(activation, 0.0F, 0.0F);
 #endif
-    dnnl::primitive_attr attributes;
-    attributes.set_post_ops(behind);
-    return attributes;
+    dnnl::primitive_attr result = attributes();
+    result.set_post_ops(behind);
+    return result;
 }
 
 }  // namespace
@@ -71,7 +82,7 @@ dnnl::primitive_attr with(Activation activation) {
         case FusedActivation::tanh:
             return with(dnnl::algorithm::eltwise_tanh);
     }
-    return {};
+    return attributes();
 }
 
 std::pair<dnnl::eltwise_forward::primitive_desc, dnnl::eltwise_backward::primitive_desc> plan_elementwise(
@@ -87,12 +98,12 @@ std::pair<dnnl::eltwise_forward::primitive_desc, dnnl::eltwise_backward::primiti
     const auto forward = describe<Forward>(training, algorithm, values, values, alpha, 0.0F);
     const auto backward = describe<Backward>(algorithm, values, values, values, alpha, 0.0F);
 #endif
-    const auto forward_plan = plan<Forward>(library, forward, dnnl::primitive_attr());
+    const auto forward_plan = plan<Forward>(library, forward, attributes());
     return {forward_plan, plan<Backward>(library, backward, forward_plan)};
 }
 
 Reorder::Reorder(const Library& library, const dnnl::memory::desc& from, const dnnl::memory::desc& to)
-    : reorder_(dnnl::reorder::primitive_desc(library.engine, from, library.engine, to)) {}
+    : reorder_(dnnl::reorder::primitive_desc(library.engine, from, library.engine, to, attributes())) {}
 
 void Reorder::run(const Library& library, const dnnl::memory& from, const dnnl::memory& to) const {
     execute(library, reorder_, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});

@@ -33,10 +33,32 @@ auto call(Work&& work) {
     }
 }
 
+struct Library;
+
+/// Memory that the operations of a device share. The operations run one after another, and each one overwrites the data
+/// of the previous one.
+class Scratch {
+public:
+    /// Throws std::bad_alloc.
+    void reserve(const Library& library, std::size_t bytes);
+    [[nodiscard]] const dnnl::memory& memory() const { return memory_; }
+    /// Returns null if nothing was reserved.
+    [[nodiscard]] std::byte* data() const {
+        return bytes_ > 0 ? static_cast<std::byte*>(memory_.get_data_handle()) : nullptr;
+    }
+
+private:
+    dnnl::memory memory_;
+    std::size_t bytes_ = 0;
+};
+
 /// The oneDNN engine and stream of all operations.
 struct Library {
     dnnl::engine engine{dnnl::engine::kind::cpu, 0};
     dnnl::stream stream{engine};
+    /// The scratch memory within primitives. oneDNN's own scratch memory belongs to the thread that made a primitive,
+    /// but the OpenMP thread that executes a lane can change.
+    mutable Scratch scratchpad;
 };
 
 /// True if this processor has these instructions and the environment variable DNNL_MAX_CPU_ISA allows them.
@@ -52,10 +74,11 @@ struct Library {
 /// Allocates zeroed oneDNN memory. Blocked layouts have padding, which must not contain old data.
 [[nodiscard]] dnnl::memory zeroed(const Library& library, const dnnl::memory::desc& layout);
 
-void execute(const Library& library, const dnnl::primitive& primitive,
-             const std::unordered_map<int, dnnl::memory>& arguments);
+void execute(const Library& library, const dnnl::primitive& primitive, std::unordered_map<int, dnnl::memory> arguments);
 
-/// Returns oneDNN attributes that fuse an activation into an operation.
+/// Returns the oneDNN attributes of all primitives: execute() provides the scratch memory.
+[[nodiscard]] dnnl::primitive_attr attributes();
+/// Returns attributes that also fuse an activation into an operation.
 [[nodiscard]] dnnl::primitive_attr with(Activation activation);
 
 /// Returns the description of an operation. In version 2 of oneDNN, next_impl() of a plan reads the description, which
@@ -78,12 +101,16 @@ template <class Primitive, class Description, class Last>
     if constexpr (std::is_same_v<Last, dnnl::primitive_attr>) {
         return {description, last, library.engine};
     } else {
-        return {description, library.engine, last};
+        return {description, attributes(), library.engine, last};
     }
 #else
     return std::apply(
         [&](const auto&... arguments) {
-            return typename Primitive::primitive_desc(library.engine, arguments..., last);
+            if constexpr (std::is_same_v<Last, dnnl::primitive_attr>) {
+                return typename Primitive::primitive_desc(library.engine, arguments..., last);
+            } else {
+                return typename Primitive::primitive_desc(library.engine, arguments..., last, attributes());
+            }
         },
         description);
 #endif
@@ -101,22 +128,6 @@ public:
 
 private:
     dnnl::reorder reorder_;
-};
-
-/// Memory that the operations of a device share. The operations run one after another, and each one overwrites the data
-/// of the previous one.
-class Scratch {
-public:
-    /// Throws std::bad_alloc.
-    void reserve(const Library& library, std::size_t bytes);
-    /// Returns null if nothing was reserved.
-    [[nodiscard]] std::byte* data() const {
-        return bytes_ > 0 ? static_cast<std::byte*>(memory_.get_data_handle()) : nullptr;
-    }
-
-private:
-    dnnl::memory memory_;
-    std::size_t bytes_ = 0;
 };
 
 /// Plans by shape. Each plan is made once and shared by all operations of its shape.

@@ -62,11 +62,14 @@ void add_target(std::span<const float> row, const float* target, Regression kind
 
 }  // namespace
 
+CpuStepContext::CpuStepContext(std::shared_ptr<const Images> images, std::int64_t batch)
+    : images_(std::move(images)), batch_(static_cast<std::size_t>(batch)) {}
+
 CpuStepContext::CpuStepContext(Images images, std::int64_t batch)
-    : images_(std::move(images)), batch_(static_cast<std::size_t>(batch)) {
-    if (images_.store) {
-        ring_.resize(pixels::Loader::ring_bytes(images_.bytes_per_image(), batch, images_.prefetch));
-        loader_.emplace(images_.store, batch, images_.prefetch, ring_);
+    : CpuStepContext(std::make_shared<const Images>(std::move(images)), batch) {
+    if (images_->store) {
+        ring_.resize(pixels::Loader::ring_bytes(images_->bytes_per_image(), batch, images_->prefetch));
+        loader_.emplace(images_->store, batch, images_->prefetch, ring_);
     }
 }
 
@@ -87,11 +90,33 @@ void CpuStepContext::announce(std::span<const std::int64_t> indices) {
     }
 }
 
-void CpuStepContext::load_batch(float* out) {
+std::unique_ptr<StepContext> CpuStepContext::block(std::int64_t first, std::int64_t rows) {
+    take_images();
+    std::unique_ptr<CpuStepContext> block(new CpuStepContext(images_, rows));
+    const auto begin = static_cast<std::size_t>(first);
+    const auto indices = batch_indices().subspan(begin, std::min(block->batch_, batch_ - begin));
+    block->indices_.assign(indices.begin(), indices.end());
+    block->indices_.resize(block->batch_, -1);
+    block->samples_ = {std::clamp<std::int64_t>(samples() - first, 0, rows)};
+    block->steps_ = {scalars()};
+    block->steps_.front().first_sample += first;
+    block->begun_ = 1;
+    if (loader_) {
+        block->brought_ = brought_.subspan(begin * images_->bytes_per_image());
+    }
+    return block;
+}
+
+/// Waits for the streamed images of the current step.
+void CpuStepContext::take_images() {
     for (; loader_ && loaded_ < begun_; ++loaded_) {
         brought_ = loader_->next();
     }
-    if (images_.float_pixels) {
+}
+
+void CpuStepContext::load_batch(float* out) {
+    take_images();
+    if (images_->float_pixels) {
         load_pixels<float>(out);
     } else {
         load_pixels<std::uint8_t>(out);
@@ -100,16 +125,16 @@ void CpuStepContext::load_batch(float* out) {
 
 template <class Pixel>
 void CpuStepContext::load_pixels(float* out) const {
-    const std::size_t channels = images_.mean.size();
-    const auto size = static_cast<std::size_t>(images_.pixels_per_image);
-    float* const end = out + rows_ * size;
-    std::int64_t place = first_sample();
-    std::size_t row = first_row_;
-    for (const std::int64_t index : selected_indices()) {
+    const std::size_t channels = images_->mean.size();
+    const auto size = static_cast<std::size_t>(images_->pixels_per_image);
+    const std::int64_t first = scalars().first_sample;
+    std::int64_t place = first;
+    for (const std::int64_t index : batch_indices()) {
+        const auto row = static_cast<std::size_t>(place - first);
         const auto* const image = reinterpret_cast<const Pixel*>(image_bytes(row, index));
         if (index < 0) {
             std::fill_n(out, size, 0.0F);
-        } else if (images_.distortions.any()) {
+        } else if (images_->distortions.any()) {
             load_distorted(image, place, out);
         } else {
             for (std::size_t i = 0; i < size; ++i) {
@@ -118,23 +143,21 @@ void CpuStepContext::load_pixels(float* out) const {
         }
         out += size;
         ++place;
-        ++row;
     }
-    std::fill(out, end, 0.0F);
 }
 
 /// Returns the bytes of image `index`, which is in row `row` of the current batch.
 const std::uint8_t* CpuStepContext::image_bytes(std::size_t row, std::int64_t index) const {
-    const std::size_t size = images_.bytes_per_image();
-    return loader_ ? brought_.data() + row * size
-                   : images_.pixels.data() + static_cast<std::size_t>(std::max<std::int64_t>(0, index)) * size;
+    const std::size_t size = images_->bytes_per_image();
+    return images_->store ? brought_.data() + row * size
+                          : images_->pixels.data() + static_cast<std::size_t>(std::max<std::int64_t>(0, index)) * size;
 }
 
 template <class Pixel>
 void CpuStepContext::load_distorted(const Pixel* image, std::int64_t place, float* out) const {
-    const Distortions& distortions = images_.distortions;
+    const Distortions& distortions = images_->distortions;
     const Distortion by = distortions.of({{scalars().random_key[0], scalars().random_key[1]}}, place);
-    const std::size_t channels = images_.mean.size();
+    const std::size_t channels = images_->mean.size();
     for (std::int64_t row = 0; row < distortions.height; ++row) {
         for (std::int64_t column = 0; column < distortions.width; ++column, out += channels) {
             const PixelSource source = distortions.source(by, row, column);
@@ -154,13 +177,13 @@ void CpuStepContext::load_distorted(const Pixel* image, std::int64_t place, floa
     }
 }
 
-/// Calls add_sample(selected row, sample, gradient of the sample or null) for all samples that are not padding. Sets
-/// the gradient of padding to 0.
+/// Calls add_sample(row of the batch, sample, gradient of the sample or null) for all samples that are not padding.
+/// Sets the gradient of padding to 0.
 template <class AddSample>
 void CpuStepContext::each_sample(std::int64_t columns, float* grad, AddSample add_sample) {
     const auto width = static_cast<std::size_t>(columns);
     std::size_t row = 0;
-    for (const std::int64_t index : selected_indices()) {
+    for (const std::int64_t index : batch_indices()) {
         float* const grad_row = grad == nullptr ? nullptr : grad + row * width;
         if (index >= 0) {
             add_sample(row, static_cast<std::size_t>(index), grad_row);
@@ -169,23 +192,20 @@ void CpuStepContext::each_sample(std::int64_t columns, float* grad, AddSample ad
         }
         ++row;
     }
-    if (grad != nullptr) {
-        std::fill(grad + row * width, grad + rows_ * width, 0.0F);
-    }
 }
 
 void CpuStepContext::softmax_cross_entropy(const float* logits, std::int64_t classes, float* grad) {
     const auto columns = static_cast<std::size_t>(classes);
     each_sample(classes, grad, [&](std::size_t row, std::size_t sample, float* grad_row) {
-        add_label({logits + row * columns, columns}, static_cast<std::size_t>(images_.labels[sample]),
-                  images_.class_weights, scalars(), grad_row, sums_);
+        add_label({logits + row * columns, columns}, static_cast<std::size_t>(images_->labels[sample]),
+                  images_->class_weights, scalars(), grad_row, sums_);
     });
 }
 
 void CpuStepContext::regression_loss(Regression kind, const float* predictions, std::int64_t outputs, float* grad) {
     const auto columns = static_cast<std::size_t>(outputs);
     each_sample(outputs, grad, [&](std::size_t row, std::size_t sample, float* grad_row) {
-        add_target({predictions + row * columns, columns}, images_.targets.data() + sample * columns, kind, scalars(),
+        add_target({predictions + row * columns, columns}, images_->targets.data() + sample * columns, kind, scalars(),
                    grad_row, sums_);
     });
 }
