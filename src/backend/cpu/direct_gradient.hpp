@@ -70,13 +70,15 @@ struct DirectGradient {
         const std::int64_t outputs = pass.channels_out;
         const std::int64_t size = pass.height_out * pass.width_out * outputs;
         for (std::int64_t o = 0; o < outputs; o += lanes) {
-            Vector sum{};
+            Vector chains[4] = {};  // an addition need not wait for the previous one, and rounding errors are smaller
             std::int64_t at = o;
-            for (; at + lanes <= size; at += outputs) {
-                sum += load(grad_y + at);
+            for (; at + 3 * outputs + lanes <= size; at += 4 * outputs) {
+                FINCH_UNROLL for (int k = 0; k < 4; ++k) {
+                    chains[k] += load(grad_y + at + k * outputs);
+                }
             }
             alignas(64) float all_lanes[lanes];
-            store(all_lanes, sum);
+            store(all_lanes, (chains[0] + chains[1]) + (chains[2] + chains[3]));
             const std::int64_t count = smaller(lanes, outputs - o);
             for (; at < size; at += outputs) {
                 for (std::int64_t lane = 0; lane < count; ++lane) {
