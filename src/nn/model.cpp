@@ -32,7 +32,7 @@ std::int64_t memory_bytes(backend::Device& device, const ModelPlan& plan) {
     for (const Node& node : plan.nodes) {
         scratch = std::max(scratch, device.scratch_bytes(node.operation));
     }
-    return plan.bytes + scratch;
+    return plan.bytes + plan.lanes * scratch;
 }
 
 Weights::Weights(backend::Device& device, const ModelPlan& plan)

@@ -13,7 +13,7 @@
 namespace finch::nn {
 
 /// Returns the bytes that a model and its optimizer need on `device`: ModelPlan::bytes plus the scratch memory that the
-/// operations share.
+/// operations of a lane share.
 [[nodiscard]] std::int64_t memory_bytes(backend::Device& device, const ModelPlan& plan);
 
 /// The learned parameters and buffers of a model, in host memory.
