@@ -29,10 +29,12 @@ void enter(const backend::Pass& pass, backend::Activity activity, std::int32_t n
 
 std::int64_t memory_bytes(backend::Device& device, const ModelPlan& plan) {
     std::int64_t scratch = 0;
+    std::int64_t kept = 0;
     for (const Node& node : plan.nodes) {
         scratch = std::max(scratch, device.scratch_bytes(node.operation));
+        kept += device.kept_bytes(node.operation);
     }
-    return with_layouts(device, plan).bytes + scratch;
+    return with_layouts(device, plan).bytes + plan.lanes * (scratch + kept);
 }
 
 Weights::Weights(backend::Device& device, const ModelPlan& plan)

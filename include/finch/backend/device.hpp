@@ -95,6 +95,8 @@ public:
     /// parameters. The operations of a stream share their scratch memory, so a model needs the maximum over its
     /// operations.
     [[nodiscard]] virtual std::int64_t scratch_bytes(const OperationShape& /*shape*/) { return 0; }
+    /// Returns the bytes that an operation of this shape keeps, beyond its packed parameters in their canonical size.
+    [[nodiscard]] virtual std::int64_t kept_bytes(const OperationShape& /*shape*/) { return 0; }
     /// Adds `count` floats of `from` to `to`.
     virtual void accumulate(const float* from, float* to, std::size_t count) = 0;
     /// Sets `count` floats to 0.

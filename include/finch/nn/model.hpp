@@ -15,8 +15,8 @@ namespace finch::nn {
 /// Returns the plan with the layouts of activations that `device` prefers. Places the activations anew.
 [[nodiscard]] ModelPlan with_layouts(const backend::Device& device, ModelPlan plan);
 
-/// Returns the bytes that a model and its optimizer need on `device`: ModelPlan::bytes plus the scratch memory that the
-/// operations share.
+/// Returns the bytes that a model and its optimizer need on `device`: ModelPlan::bytes plus, for each lane, the
+/// scratch memory that the operations share and the memory that each of them keeps.
 [[nodiscard]] std::int64_t memory_bytes(backend::Device& device, const ModelPlan& plan);
 
 /// The learned parameters and buffers of a model, in host memory.

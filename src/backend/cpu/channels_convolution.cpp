@@ -5,6 +5,7 @@
 #include "gradient_sums.hpp"
 #include "kernels.hpp"
 #include "own_convolution.hpp"
+#include "rounding.hpp"
 #include "slices.hpp"
 
 #include <algorithm>
@@ -128,16 +129,35 @@ std::int64_t products_of(const ConvolutionShape& shape, std::int64_t tile) {
     return tiles(shape.height_out()) * tiles(shape.width_out()) * (tile + 2) * (tile + 2);
 }
 
-}  // namespace
-
-std::unique_ptr<Operation> make_channels_convolution(const ConvolutionShape& shape) {
-    if (shape.kernel != 3 || shape.stride != 1 || shape.groups > 1 || shape.dilation > 1 ||
+/// Returns the kernels for a shape; null if the shape is not suitable.
+const ChannelsKernels* kernels_for(const ConvolutionShape& shape) {
+    const bool is_rounded = shape.precision == Precision::bfloat16 && has_bfloat16();
+    if (is_rounded || shape.kernel != 3 || shape.stride != 1 || shape.groups > 1 || shape.dilation > 1 ||
         std::max(shape.padding_before, shape.padding_after) > 2 ||
         std::min(shape.channels_in, shape.channels_out) < least_channels_of_vectors) {
         return nullptr;
     }
     const bool has_large_tiles = may_use_large_tiles() && products_of(shape, 4) <= products_of(shape, 2);
-    return std::make_unique<ChannelsConvolution>(shape, has_large_tiles ? kernels().channels_4 : kernels().channels_2);
+    return has_large_tiles ? &kernels().channels_4 : &kernels().channels_2;
+}
+
+}  // namespace
+
+std::int64_t kept_bytes(const ConvolutionShape& shape) {
+    const ChannelsKernels* const own = kernels_for(shape);
+    if (own == nullptr) {
+        return 0;
+    }
+    constexpr std::int64_t canonical = 3;  // packed for both directions, and the sums of the gradient
+    const ConvolutionPass forward = pass_of(shape, own->tile, false);
+    const ConvolutionPass backward = pass_of(shape, own->tile, true);
+    const std::int64_t floats = own->packed_floats(forward) + own->packed_floats(backward) + own->sums_floats(forward);
+    return (floats - canonical * shape.weights()) * static_cast<std::int64_t>(sizeof(float));
+}
+
+std::unique_ptr<Operation> make_channels_convolution(const ConvolutionShape& shape) {
+    const ChannelsKernels* const own = kernels_for(shape);
+    return own != nullptr ? std::make_unique<ChannelsConvolution>(shape, *own) : nullptr;
 }
 
 }  // namespace finch::backend::cpu

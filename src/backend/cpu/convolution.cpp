@@ -139,13 +139,11 @@ void ConvolutionPlan::plan_passes(const Library& library, const ConvolutionShape
 
 template <>
 std::unique_ptr<Operation> make(const Library& library, Plans& plans, const ConvolutionShape& shape) {
-    if (!may_round(shape)) {
-        if (auto own = make_planes_convolution(shape)) {
-            return own;
-        }
-        if (auto own = make_channels_convolution(shape)) {
-            return own;
-        }
+    if (auto own = make_planes_convolution(shape)) {
+        return own;
+    }
+    if (auto own = make_channels_convolution(shape)) {
+        return own;
     }
     return std::make_unique<WeightedOperation>(library, plans.scratch, plans.convolutions.get(library, shape));
 }

@@ -144,6 +144,10 @@ public:
     [[nodiscard]] std::int64_t scratch_bytes(const OperationShape& shape) override {
         return std::visit([](const auto& known) { return cpu::scratch_bytes(known); }, shape);
     }
+    [[nodiscard]] std::int64_t kept_bytes(const OperationShape& shape) override {
+        const auto* const convolution = std::get_if<ConvolutionShape>(&shape);
+        return convolution != nullptr ? cpu::kept_bytes(*convolution) : 0;
+    }
     void accumulate(const float* from, float* to, std::size_t count) override {
         cpu::accumulate(from, to, count);
     }
