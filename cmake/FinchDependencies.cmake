@@ -14,7 +14,8 @@ if(BUILD_TESTING)
   find_package(doctest REQUIRED)
 endif()
 
-# The CMake package of Debian's oneDNN requires OpenCL development files. Finch uses only the CPU part, so it links the library file.
+# oneDNN 2 (2.6 or later) or 3. The CMake package of Debian's oneDNN requires OpenCL development files. Finch uses only the CPU part, so
+# it links the library file.
 find_path(FINCH_DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)
 find_library(FINCH_DNNL_LIBRARY dnnl REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)

@@ -27,7 +27,7 @@ openssh-client     Open MPI asks for a remote shell, also where it starts nothin
 libhdf5-dev        HDF5: the run's files
 hdf5-tools         h5dump shows them
 libyaml-cpp-dev    the configuration
-libdnnl-dev        oneDNN: convolutions on the CPU
+libdnnl-dev        oneDNN, 2.6 or later, or 3: convolutions on the CPU
 libcli11-dev       the command line
 libfmt-dev         formatted text (g++ 12 has no std::format)
 libspdlog-dev      the log

@@ -41,8 +41,9 @@ dnnl::convolution_forward::primitive_desc plan_forward(const Library& library, c
 }
 
 /// Returns oneDNN's first implementation, but skips its 1 x 1 kernel if the stride is above 1. With few channels, the 1
-/// x 1 kernel writes past the end of its scratch memory (oneDNN 2.6, seen with AVX2). With one thread the kernel
-/// overwrites other memory, with two threads the sums of the other thread.
+/// x 1 kernel writes past the end of its scratch memory (oneDNN 2.6.3 and 3.2.0, AVX2 and AVX-512, up to 12 channels,
+/// seen with stride 2). With one thread the kernel overwrites other memory, with more threads also the sums of other
+/// threads.
 template <class Description>
 dnnl::convolution_backward_weights::primitive_desc plan_weights(const Library& library, const ConvolutionShape& shape,
                                                                 const Description& description,

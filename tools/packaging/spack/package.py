@@ -37,7 +37,7 @@ class Finch(CMakePackage, CudaPackage):
     depends_on("mpi")
     depends_on("hdf5@1.10:1.14 ~mpi+shared")
     depends_on("yaml-cpp@0.7:")
-    depends_on("onednn@2.6:2 cpu_runtime=omp")  # version 3 has an incompatible interface
+    depends_on("onednn@2.6:3 cpu_runtime=omp")
     depends_on("cli11@2.1:")
     depends_on("fmt@9:")
     depends_on("spdlog@1.10:")
