@@ -76,10 +76,10 @@ public:
     [[nodiscard]] bool supports(Precision precision) const override {
         return precision == Precision::float32 || (precision == Precision::bfloat16 && cpu::has_bfloat16());
     }
-    /// A block of 2 MiB fits the L2 cache and one core's share of the L3 cache of usual processors. The size of this
+    /// A block of 1 MiB fits the L2 cache, or one core's share of the L3 cache, of usual processors. The size of this
     /// machine's caches must not influence the results.
     [[nodiscard]] Blocks blocks() const override {
-        return {.bytes = 2 * 1024 * 1024, .lanes = std::ssize(shared_->lanes)};
+        return {.bytes = 1024 * 1024, .lanes = std::ssize(shared_->lanes)};
     }
     void run_lanes(std::int64_t lanes, const std::function<void(std::int64_t lane)>& work) override {
         std::vector<std::exception_ptr> failures(static_cast<std::size_t>(lanes));
