@@ -84,9 +84,9 @@ public:
         sums_.add(pass, shape_.batch, [&](std::int64_t begin, std::int64_t end, float* sums) {
             float* const memory = workspace(memory_floats());
             for (std::int64_t n = begin; n < end; ++n) {
-                add_sample(x[0], y, grad_y, n, sums, memory);
+                const float* const grad = add_sample(x[0], y, grad_y, n, sums, memory);
                 if (shape_.needs_input_grad) {
-                    write_grad_x(grad_y, grad_x[0], n, memory);
+                    write_grad_x(grad, grad_y, grad_x[0], n, memory);
                 }
             }
         });
@@ -125,27 +125,35 @@ private:
         }
     }
 
-    void add_sample(const float* x, const float* y, float* grad_y, std::int64_t n, float* sums, float* memory) const {
+    /// Adds a sample to the sums. Returns the gradient of its y before the activation, in planes.
+    const float* add_sample(const float* x, const float* y, float* grad_y, std::int64_t n, float* sums,
+                            float* memory) const {
         float* const scratch = memory + image_.floats(x_.channels) + image_.floats(y_.channels);
         const std::int64_t size = y_.floats(image_);
         const bool has_relu = shape_.activation == Activation::relu;
         const float* const from = in_planes(x_, image_, shape_.padding_before, x, n, memory);
         if (y_.layout == Layout::planes) {
             kernels_.add_gradient(forward_, from, has_relu ? y + n * size : nullptr, grad_y + n * size, sums, scratch);
-            return;
+            return grad_y + n * size;
         }
         apply_derivative(shape_.activation, y + n * size, grad_y + n * size, static_cast<std::size_t>(size));
         float* const grad = memory + image_.floats(x_.channels);
         kernels_.fill(forward_.geometry, 1, y_.height, y_.width, y_.channels, grad_y + n * size, grad);
         kernels_.add_gradient(forward_, from, nullptr, grad, sums, scratch);
+        return grad;
     }
 
-    void write_grad_x(const float* grad_y, float* grad_x, std::int64_t n, float* memory) const {
+    /// Writes the gradient of x of a sample. `grad` is that of add_sample(). It can be used if x and y have equal
+    /// sizes; otherwise the gradient of y is converted with another padding.
+    void write_grad_x(const float* grad, const float* grad_y, float* grad_x, std::int64_t n, float* memory) const {
         float* const scratch = memory + grad_image_.floats(x_.channels) + grad_image_.floats(y_.channels);
-        const float* const from = in_planes(y_, grad_image_, 2 - shape_.padding_before, grad_y, n, memory);
+        float* const copy = memory + grad_image_.floats(x_.channels);
+        if (shape_.padding_before != 1 || shape_.padding_after != 1) {
+            grad = in_planes(y_, grad_image_, 2 - shape_.padding_before, grad_y, n, copy);
+        }
         float* const out = grad_x + n * x_.floats(grad_image_);
-        float* const to = x_.layout == Layout::planes ? out : memory + grad_image_.floats(y_.channels);
-        kernels_.run(backward_, from, backward_weights_.data(), nullptr, false, to, scratch);
+        float* const to = x_.layout == Layout::planes ? out : memory;
+        kernels_.run(backward_, grad, backward_weights_.data(), nullptr, false, to, scratch);
         if (x_.layout == Layout::nhwc) {
             kernels_.read(backward_.geometry, x_.height, x_.width, x_.channels, to, out);
         }
