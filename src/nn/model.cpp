@@ -106,7 +106,6 @@ void Model::pack(const Weights& weights) {
 template <class Work>
 void Model::for_blocks(const backend::Pass& pass, Work work) {
     const std::int64_t blocks = plan_.blocks();
-    enter(pass, backend::Activity::data);
     std::vector<std::unique_ptr<backend::StepContext>> steps;
     for (std::int64_t block = 0; blocks > 1 && block < blocks; ++block) {
         steps.push_back(pass.step.block(block * plan_.block, plan_.block));
@@ -119,7 +118,9 @@ void Model::for_blocks(const backend::Pass& pass, Work work) {
                                          .timer = number == 0 ? pass.timer : nullptr,
                                          .is_first_block = block < plan_.lanes,
                                          .is_last_block = block + plan_.lanes >= blocks};
-            enter(of_block, backend::Activity::data);
+            if (!of_block.is_first_block) {
+                enter(of_block, backend::Activity::data);
+            }
             device_.load_batch(of_block.step, lane.at(plan_.values.front().offset));
             lane.logits = logits_.data() + block * plan_.block * plan_.classes;
             enter(of_block, backend::Activity::forward);

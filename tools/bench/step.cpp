@@ -2,7 +2,8 @@
 // STEPS [SLOTS]" from standard input and answers each line with the seconds per step. So a script can measure
 // bench_step and another implementation in turn: tools/bench/step.py on one thread of a CPU, tools/bench/gpu_step.py on
 // a GPU. SLOTS is the number of networks that train concurrently, for STEPS steps each. One thread feeds all of them,
-// and each network has its own stream. The answer is then the total time divided by the number of all steps.
+// and each network has its own stream. The answer is then the total time divided by the number of all steps. --threads
+// is the number of threads that compute a step on a CPU. With --blocks no, every batch is one block.
 #include "finch/backend/cuda.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/base/clock.hpp"
@@ -157,6 +158,7 @@ double seconds_of(Nets& nets, std::int64_t steps) {
 struct Options {
     std::string device = "cpu";
     int threads = 1;
+    bool in_blocks = true;
     backend::CudaPath path = backend::CudaPath::automatic;
     backend::Precision precision = backend::Precision::float32;
 };
@@ -182,6 +184,8 @@ Options read_options(const std::vector<std::string>& words) {
             options.device = choose<std::string>(words[i], value, {{"cpu", "cpu"}, {"cuda", "cuda"}});
         } else if (words[i] == "--threads") {
             options.threads = std::stoi(value);
+        } else if (words[i] == "--blocks") {
+            options.in_blocks = choose<bool>(words[i], value, {{"yes", true}, {"no", false}});
         } else if (words[i] == "--path") {
             options.path = choose<backend::CudaPath>(words[i], value,
                                                      {{"automatic", backend::CudaPath::automatic},
@@ -195,8 +199,8 @@ Options read_options(const std::vector<std::string>& words) {
                                                             {"float16", backend::Precision::float16}});
         } else {
             throw ConfigError(
-                "bench_step [--device cpu|cuda] [--threads N] [--path automatic|library|direct] "
-                "[--precision float32|tf32|bfloat16|float16]; it has no \"" +
+                "bench_step [--device cpu|cuda] [--threads N] [--blocks yes|no] "
+                "[--path automatic|library|direct] [--precision float32|tf32|bfloat16|float16]; it has no \"" +
                 words[i] + "\"");
         }
     }
@@ -236,9 +240,10 @@ void answer_lines(const Options& options) {
         try {
             Nets& nets = all[{layers, batch, slots}];
             if (nets.empty()) {
-                const nn::ModelPlan plan =
-                    layers == "wide" ? wide(batch, options.precision, device->blocks())
-                                     : tutorial(std::stoll(layers), batch, options.precision, device->blocks());
+                const backend::Blocks blocks = options.in_blocks ? device->blocks() : backend::Blocks{};
+                const nn::ModelPlan plan = layers == "wide"
+                                               ? wide(batch, options.precision, blocks)
+                                               : tutorial(std::stoll(layers), batch, options.precision, blocks);
                 for (std::int64_t i = 0; i < slots; ++i) {
                     nets.push_back(std::make_unique<Net>(device->new_stream(), plan, noise,
                                                          options.precision == backend::Precision::float16));

@@ -50,6 +50,25 @@ std::shared_ptr<Shared> make_shared_state(std::function<std::int64_t()> free_mem
     return shared;
 }
 
+/// Calls work(lane) for each lane in its own thread. In these threads, parallel regions are serial.
+void run_concurrently(std::int64_t lanes, const std::function<void(std::int64_t lane)>& work) {
+    std::vector<std::exception_ptr> failures(static_cast<std::size_t>(lanes));
+#pragma omp parallel for schedule(static) num_threads(static_cast <int>(lanes)) if (lanes > 1)
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+        omp_set_num_threads(1);  // in this region only
+        try {
+            work(lane);
+        } catch (const std::exception&) {
+            failures[static_cast<std::size_t>(lane)] = std::current_exception();
+        }
+    }
+    for (const std::exception_ptr& failure : failures) {
+        if (failure) {
+            std::rethrow_exception(failure);
+        }
+    }
+}
+
 class CpuStep : public CapturedStep {
 public:
     explicit CpuStep(std::function<void()> work) : work_(std::move(work)) {}
@@ -78,25 +97,9 @@ public:
     }
     /// A block of 1 MiB fits the L2 cache, or one core's share of the L3 cache, of usual processors. The size of this
     /// machine's caches must not influence the results.
-    [[nodiscard]] Blocks blocks() const override {
-        return {.bytes = 1024 * 1024, .lanes = std::ssize(shared_->lanes)};
-    }
+    [[nodiscard]] Blocks blocks() const override { return {.bytes = 1024 * 1024, .lanes = std::ssize(shared_->lanes)}; }
     void run_lanes(std::int64_t lanes, const std::function<void(std::int64_t lane)>& work) override {
-        std::vector<std::exception_ptr> failures(static_cast<std::size_t>(lanes));
-#pragma omp parallel for schedule(static) num_threads(static_cast <int>(lanes)) if (lanes > 1)
-        for (std::int64_t lane = 0; lane < lanes; ++lane) {
-            omp_set_num_threads(1);  // in this thread of this region
-            try {
-                work(lane);
-            } catch (const std::exception&) {
-                failures[static_cast<std::size_t>(lane)] = std::current_exception();
-            }
-        }
-        for (const std::exception_ptr& failure : failures) {
-            if (failure) {
-                std::rethrow_exception(failure);
-            }
-        }
+        run_concurrently(lanes, work);
     }
     [[nodiscard]] std::unique_ptr<Device> lane(std::int64_t lane) override {
         std::shared_ptr<Shared>& shared = shared_->lanes.at(static_cast<std::size_t>(lane));
@@ -108,12 +111,8 @@ public:
     [[nodiscard]] bool prefers_planes(const ConvolutionShape& shape) const override {
         return cpu::prefers_planes(shape);
     }
-    [[nodiscard]] std::unique_ptr<Device> new_stream() override {
-        return std::make_unique<CpuDevice>(shared_);
-    }
-    [[nodiscard]] void* stream() const override {
-        return nullptr;
-    }
+    [[nodiscard]] std::unique_ptr<Device> new_stream() override { return std::make_unique<CpuDevice>(shared_); }
+    [[nodiscard]] void* stream() const override { return nullptr; }
 
     [[nodiscard]] Buffer allocate(std::size_t count) override {
         const std::size_t bytes =
@@ -125,18 +124,12 @@ public:
         std::memset(data, 0, bytes);
         return Buffer(data, count, [](float* memory) { std::free(memory); });
     }
-    [[nodiscard]] bool is_host() const override {
-        return true;
-    }
+    [[nodiscard]] bool is_host() const override { return true; }
     [[nodiscard]] std::int64_t free_bytes() const override {
         return shared_->free_memory ? shared_->free_memory() : std::numeric_limits<std::int64_t>::max();
     }
-    void upload(std::span<const float> from, float* to) override {
-        std::copy(from.begin(), from.end(), to);
-    }
-    void download(const float* from, std::span<float> to) override {
-        std::copy_n(from, to.size(), to.begin());
-    }
+    void upload(std::span<const float> from, float* to) override { std::copy(from.begin(), from.end(), to); }
+    void download(const float* from, std::span<float> to) override { std::copy_n(from, to.size(), to.begin()); }
 
     [[nodiscard]] std::unique_ptr<Operation> make(const OperationShape& shape) override {
         return std::visit([&](const auto& known) { return cpu::make(shared_->library, shared_->plans, known); }, shape);
@@ -148,23 +141,15 @@ public:
         const auto* const convolution = std::get_if<ConvolutionShape>(&shape);
         return convolution != nullptr ? cpu::kept_bytes(*convolution) : 0;
     }
-    void accumulate(const float* from, float* to, std::size_t count) override {
-        cpu::accumulate(from, to, count);
-    }
+    void accumulate(const float* from, float* to, std::size_t count) override { cpu::accumulate(from, to, count); }
 
-    void clear(float* values, std::size_t count) override {
-        std::fill_n(values, count, 0.0F);
-    }
+    void clear(float* values, std::size_t count) override { std::fill_n(values, count, 0.0F); }
 
     [[nodiscard]] std::unique_ptr<StepContext> make_step_context(const Images& images, std::int64_t batch) override {
         return std::make_unique<cpu::CpuStepContext>(images, batch);
     }
-    void next_step(StepContext& step) override {
-        cpu::own(step).next_step();
-    }
-    void load_batch(StepContext& step, float* out) override {
-        cpu::own(step).load_batch(out);
-    }
+    void next_step(StepContext& step) override { cpu::own(step).next_step(); }
+    void load_batch(StepContext& step, float* out) override { cpu::own(step).load_batch(out); }
     void softmax_cross_entropy(StepContext& step, const float* logits, std::int64_t classes, float* grad) override {
         cpu::own(step).softmax_cross_entropy(logits, classes, grad);
     }
