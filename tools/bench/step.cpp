@@ -1,4 +1,5 @@
-// Measures training steps of the tutorial's network, or of a wide network (LAYERS: wide). Reads lines "LAYERS BATCH
+// Measures training steps of the tutorial's network, of a wide network (LAYERS: wide), or of a
+// residual network (LAYERS: residual). Reads lines "LAYERS BATCH
 // STEPS [SLOTS]" from standard input and answers each line with the seconds per step. So a script can measure
 // bench_step and another implementation in turn: tools/bench/step.py on one thread of a CPU, tools/bench/gpu_step.py on
 // a GPU. SLOTS is the number of networks that train concurrently, for STEPS steps each. One thread feeds all of them,
@@ -74,6 +75,36 @@ nn::ModelPlan wide(std::int64_t batch, backend::Precision precision, backend::Bl
     layers.push_back(nn::FlattenLayer{});
     layers.push_back(nn::LinearLayer{});
     return nn::plan_model(layers, {32, 32, 3}, 10, batch, {.precision = precision}, blocks);
+}
+
+/// Plans a residual network like configs/gallery/cifar10_residual.yaml, with 16, 32 and 64 channels: conv3x3 and batch
+/// normalisation; two residual blocks per width, each with two conv3x3 and batch normalisations, the first one of a new
+/// width with a stride of 2; global average pooling; linear(64 → 10).
+nn::ModelPlan residual(std::int64_t batch, backend::Precision precision, backend::Blocks blocks) {
+    constexpr backend::Activation relu = backend::Activation::relu;
+    nn::ModelSpec layers{nn::ConvLayer{.channels = 16}, nn::BatchNormLayer{.activation = relu}};
+    for (const std::int64_t channels : {16, 32, 64}) {
+        for (const bool is_first : {true, false}) {
+            const std::int64_t stride = is_first && channels > 16 ? 2 : 1;
+            nn::BlockLayer block;
+            block.activation = relu;
+            block.layers = {nn::ConvLayer{.channels = channels, .stride = stride},
+                            nn::BatchNormLayer{.activation = relu}, nn::ConvLayer{.channels = channels},
+                            nn::BatchNormLayer{}};
+            layers.push_back(std::move(block));
+        }
+    }
+    layers.insert(layers.end(), {nn::GlobalAveragePoolLayer{}, nn::FlattenLayer{}, nn::LinearLayer{}});
+    return nn::plan_model(layers, {32, 32, 3}, 10, batch, {.precision = precision}, blocks);
+}
+
+nn::ModelPlan plan_of(const std::string& layers, std::int64_t batch, backend::Precision precision,
+                      backend::Blocks blocks) {
+    if (layers == "wide") {
+        return wide(batch, precision, blocks);
+    }
+    return layers == "residual" ? residual(batch, precision, blocks)
+                                : tutorial(std::stoll(layers), batch, precision, blocks);
 }
 
 /// A network that Adadelta trains on its own stream.
@@ -241,9 +272,7 @@ void answer_lines(const Options& options) {
             Nets& nets = all[{layers, batch, slots}];
             if (nets.empty()) {
                 const backend::Blocks blocks = options.in_blocks ? device->blocks() : backend::Blocks{};
-                const nn::ModelPlan plan = layers == "wide"
-                                               ? wide(batch, options.precision, blocks)
-                                               : tutorial(std::stoll(layers), batch, options.precision, blocks);
+                const nn::ModelPlan plan = plan_of(layers, batch, options.precision, blocks);
                 for (std::int64_t i = 0; i < slots; ++i) {
                     nets.push_back(std::make_unique<Net>(device->new_stream(), plan, noise,
                                                          options.precision == backend::Precision::float16));
