@@ -182,7 +182,7 @@ namespace {
 /// True if the kernels support this shape, and few of their lanes are idle. The limits were measured for 1 to 40
 /// channels on 4 × 4 to 112 × 112 pixels (tools/bench/operations.py).
 bool is_fast(const ConvolutionShape& shape) {
-    constexpr double least_use = 0.6;
+    const double least_use = kernels().lanes == 16 ? 0.8 : 0.6;
     const bool is_float32 = shape.precision != Precision::bfloat16 || !has_bfloat16();
     const PlanesSize size(shape.height_out(), shape.width_out());
     const std::int64_t whole = (size.tiles + PlanesSize::block - 1) / PlanesSize::block * PlanesSize::block;
