@@ -16,7 +16,8 @@ namespace finch::test {
 
 /// A model with a batch of random input. The first `samples` of the batch are real, the others are padding.
 struct Trial {
-    Trial(nn::ModelPlan plan, std::int64_t real) : samples(real), model(*device, std::move(plan)) {
+    Trial(nn::ModelPlan plan, std::int64_t real, std::unique_ptr<backend::Device> on = backend::make_cpu_device(1))
+        : device(std::move(on)), samples(real), model(*device, std::move(plan)) {
         RandomStream random(7, Purpose::test);
         const std::int64_t batch = model.plan().batch;
         input.resize(static_cast<std::size_t>(batch * model.plan().input.size()));
@@ -59,7 +60,7 @@ struct Trial {
         return result;
     }
 
-    std::unique_ptr<backend::Device> device = backend::make_cpu_device(1);
+    std::unique_ptr<backend::Device> device;
     std::int64_t samples;
     nn::Model model;
     std::vector<float> input;
