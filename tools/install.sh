@@ -69,6 +69,10 @@ python3-yaml       reads configurations there
 browser_packages="
 chromium           opens reports in a test
 "
+arm_packages="
+g++-aarch64-linux-gnu  compiles the CPU kernels for Arm in a test
+qemu-user          runs them there
+"
 peer_packages="
 python3-torch      the other implementation that recorded fixtures come from; runs exported networks in a test
 "
@@ -113,7 +117,10 @@ packages=$build_packages
 cuda=no
 for option in "$@"; do
     case $option in
-        --tests) packages+=$test_packages$report_packages$browser_packages ;;
+        --tests)
+            packages+=$test_packages$report_packages$browser_packages
+            [ "$(uname -m)" != x86_64 ] || packages+=$arm_packages
+            ;;
         --report) packages+=$report_packages ;;
         --peers) packages+=$test_packages$peer_packages ;;
         --cuda) cuda=demanded ;;

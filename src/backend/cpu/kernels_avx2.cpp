@@ -1,5 +1,3 @@
-#if defined(__x86_64__)
 #define FINCH_ISA avx2
 #define FINCH_LANES 8
 #include "kernels.inc"
-#endif
