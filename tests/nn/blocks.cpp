@@ -200,6 +200,20 @@ TEST_CASE("blocks: the plan needs less memory than that of the whole batch") {
     CHECK(whole.block == 64);
 }
 
+TEST_CASE("blocks: the bytes of a plan contain the activations in planes of every lane") {
+    const auto device = backend::make_cpu_device(3);
+    const ConvLayer layer{.channels = 10, .kernel = 3, .padding = 1, .activation = Activation::relu};
+    const ModelSpec chain{layer, layer, GlobalAveragePoolLayer{}, LinearLayer{}};
+    const ModelPlan plan = plan_model(chain, {28, 28, 1}, classes, 96, {}, {.bytes = 1, .lanes = 3});
+    REQUIRE(plan.lanes == 3);
+
+    const ModelPlan in_planes = with_layouts(*device, plan);
+
+    REQUIRE(in_planes.activations != plan.activations);
+    CHECK(in_planes.bytes - plan.bytes ==
+          3 * (in_planes.activations - plan.activations) * static_cast<std::int64_t>(sizeof(float)));
+}
+
 TEST_CASE("blocks: larger with more bytes, at most half of the batch, and little of the last one is padding") {
     CHECK(plan_of(1024, blocks_of(32)).block == 32);
     CHECK(plan_of(1024, blocks_of(100)).block == 128);
