@@ -174,7 +174,7 @@ def check_scores(folder, best_file, images):
 
 def train(folder, name, data, model, *settings, training=""):
     folder.write(f"{name}.yaml", f"name: {name}\ndata: {data}\nmodel:{model}\n"
-                                 f"training: {{epochs: 2, batch_size: 20, optimizer: adam, learning_rate: 0.01{training}}}\n")
+                                 f"training: {{epochs: 2, batch_size: 20, optimizer: adam, learning_rate: 0.001{training}}}\n")
     folder.run(0, "train", f"{name}.yaml", "--run", f"runs/{name}", *settings)
     return folder.path / f"runs/{name}/models/best.h5"
 
