@@ -60,7 +60,8 @@ Networks try_networks(const config::Config& config, const data::Dataset& images,
             const nn::ModelPlan test =
                 nn::plan_model(recipe.model, plan.input, plan.classes, test_batch, {}, device.blocks());
             networks.test_bytes =
-                std::max(networks.test_bytes, test.bytes + data::prefetch_bytes(recipe.data, images, test_batch));
+                std::max(networks.test_bytes,
+                         nn::memory_bytes(device, test) + data::prefetch_bytes(recipe.data, images, test_batch));
             ++networks.possible;
         } catch (const ConfigError&) {
             continue;  // run::check_data() ensures that some networks can exist

@@ -12,14 +12,14 @@ namespace finch::backend {
 Buffer::Buffer(float* data, std::size_t size, std::function<void(float*)> free)
     : data_(data, std::move(free)), size_(size) {}
 
-void Device::run_lanes(std::int64_t lanes, const std::function<void(std::int64_t lane)>& work) {
-    for (std::int64_t lane = 0; lane < lanes; ++lane) {
-        work(lane);
+void Device::run_replicas(std::int64_t replicas, const std::function<void(std::int64_t replica)>& work) {
+    for (std::int64_t replica = 0; replica < replicas; ++replica) {
+        work(replica);
     }
 }
 
-std::unique_ptr<Device> Device::lane(std::int64_t /*lane*/) {
-    throw Error(name() + " has no lanes");
+std::unique_ptr<Device> Device::replica(std::int64_t /*replica*/) {
+    throw Error(name() + " has no replicas");
 }
 
 std::unique_ptr<Transfer> Device::make_transfer(std::size_t /*floats*/) {

@@ -45,7 +45,7 @@ ModelPlan with_layouts(const backend::Device& device, ModelPlan plan) {
     if (has_planes) {
         const std::int64_t before = std::exchange(plan.activations, 0);
         place_activations(plan);
-        plan.bytes += plan.lanes * (plan.activations - before) * static_cast<std::int64_t>(sizeof(float));
+        plan.bytes += plan.replicas * (plan.activations - before) * static_cast<std::int64_t>(sizeof(float));
     }
     return plan;
 }

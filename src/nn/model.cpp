@@ -28,13 +28,14 @@ void enter(const backend::Pass& pass, backend::Activity activity, std::int32_t n
 }  // namespace
 
 std::int64_t memory_bytes(backend::Device& device, const ModelPlan& plan) {
+    const ModelPlan in_layouts = with_layouts(device, plan);
     std::int64_t scratch = 0;
     std::int64_t kept = 0;
-    for (const Node& node : plan.nodes) {
+    for (const Node& node : in_layouts.nodes) {
         scratch = std::max(scratch, device.scratch_bytes(node.operation));
         kept += device.kept_bytes(node.operation);
     }
-    return with_layouts(device, plan).bytes + plan.lanes * (scratch + kept);
+    return in_layouts.bytes + device.blocks().replicas * (scratch + kept);
 }
 
 Weights::Weights(backend::Device& device, const ModelPlan& plan)
@@ -59,50 +60,51 @@ Model::Model(backend::Device& device, ModelPlan plan)
       weights_(device, plan_),
       grads_(device.allocate(unsigned_of(plan_.parameters))),
       logits_(device.allocate(unsigned_of(plan_.blocks() * plan_.block * plan_.classes))),
-      lanes_(unsigned_of(plan_.lanes)) {
-    for_lanes([this](std::int64_t number, Lane& lane) { make(number, lane); });
+      replicas_(unsigned_of(plan_.replicas)) {
+    for_replicas([this](std::int64_t number, Replica& replica) { make(number, replica); });
 }
 
-void Model::make(std::int64_t number, Lane& lane) {
-    if (plan_.lanes > 1) {
-        lane.device = device_.lane(number);
+void Model::make(std::int64_t number, Replica& replica) {
+    if (plan_.replicas > 1) {
+        replica.device = device_.replica(number);
     }
-    backend::Device& device = lane.device ? *lane.device : device_;
+    backend::Device& device = replica.device ? *replica.device : device_;
     for (const Node& node : plan_.nodes) {
-        lane.operations.push_back(device.make(node.operation));
+        replica.operations.push_back(device.make(node.operation));
     }
-    lane.activations = device.allocate(unsigned_of(plan_.activations));
+    replica.activations = device.allocate(unsigned_of(plan_.activations));
     if (number > 0) {
-        lane.own_grads = device.allocate(grads_.size());
+        replica.own_grads = device.allocate(grads_.size());
     }
-    lane.grads = number > 0 ? lane.own_grads.span() : grads_.span();
-    lane.logits = logits_.data();
+    replica.grads = number > 0 ? replica.own_grads.span() : grads_.span();
+    replica.logits = logits_.data();
 }
 
-/// Calls `work(number, lane)` for each lane concurrently. A single lane may use all threads of the device.
+/// Calls `work(number, replica)` for each replica concurrently. A single replica may use all threads of the device.
 template <class Work>
-void Model::for_lanes(Work work) {
-    if (plan_.lanes == 1) {
-        work(std::int64_t{0}, lanes_.front());
+void Model::for_replicas(Work work) {
+    if (plan_.replicas == 1) {
+        work(std::int64_t{0}, replicas_.front());
     } else {
-        device_.run_lanes(plan_.lanes, [&](std::int64_t number) { work(number, lanes_[unsigned_of(number)]); });
+        device_.run_replicas(plan_.replicas,
+                             [&](std::int64_t number) { work(number, replicas_[unsigned_of(number)]); });
     }
 }
 
 void Model::pack(const Weights& weights) {
-    for_lanes([&](std::int64_t /*number*/, Lane& lane) {
-        for (std::size_t i = 0; i < lane.operations.size(); ++i) {
+    for_replicas([&](std::int64_t /*number*/, Replica& replica) {
+        for (std::size_t i = 0; i < replica.operations.size(); ++i) {
             const Node& node = plan_.nodes[i];
             if (node.parameters > 0) {
-                lane.operations[i]->pack(weights.parameters().data() + node.parameters_offset,
-                                         weights.buffers().data() + node.buffers_offset);
+                replica.operations[i]->pack(weights.parameters().data() + node.parameters_offset,
+                                            weights.buffers().data() + node.buffers_offset);
             }
         }
     });
 }
 
-/// Calls `work(lane, pass of the block)` for each block of the batch, with the block's images as the input. Lane i
-/// computes the blocks i, i + lanes, i + 2 lanes, … Only lane 0 is measured.
+/// Calls `work(replica, pass of the block)` for each block of the batch, with the block's images as the input. Replica
+/// i computes the blocks i, i + replicas, i + 2 replicas, … Only replica 0 is measured.
 template <class Work>
 void Model::for_blocks(const backend::Pass& pass, Work work) {
     const std::int64_t blocks = plan_.blocks();
@@ -110,21 +112,21 @@ void Model::for_blocks(const backend::Pass& pass, Work work) {
     for (std::int64_t block = 0; blocks > 1 && block < blocks; ++block) {
         steps.push_back(pass.step.block(block * plan_.block, plan_.block));
     }
-    for_lanes([&](std::int64_t number, Lane& lane) {
-        for (std::int64_t block = number; block < blocks; block += plan_.lanes) {
+    for_replicas([&](std::int64_t number, Replica& replica) {
+        for (std::int64_t block = number; block < blocks; block += plan_.replicas) {
             const backend::Pass of_block{.step = blocks > 1 ? *steps[unsigned_of(block)] : pass.step,
                                          .mode = pass.mode,
                                          .group = pass.group,
                                          .timer = number == 0 ? pass.timer : nullptr,
-                                         .is_first_block = block < plan_.lanes,
-                                         .is_last_block = block + plan_.lanes >= blocks};
+                                         .is_first_block = block < plan_.replicas,
+                                         .is_last_block = block + plan_.replicas >= blocks};
             if (!of_block.is_first_block) {
                 enter(of_block, backend::Activity::data);
             }
-            device_.load_batch(of_block.step, lane.at(plan_.values.front().offset));
-            lane.logits = logits_.data() + block * plan_.block * plan_.classes;
+            device_.load_batch(of_block.step, replica.at(plan_.values.front().offset));
+            replica.logits = logits_.data() + block * plan_.block * plan_.classes;
             enter(of_block, backend::Activity::forward);
-            work(lane, of_block);
+            work(replica, of_block);
         }
     });
     if (blocks > 1) {
@@ -137,32 +139,32 @@ void Model::for_blocks(const backend::Pass& pass, Work work) {
 }
 
 void Model::evaluate(const backend::Pass& pass, const AddLosses& add_losses) {
-    for_blocks(pass, [&](Lane& lane, const backend::Pass& block) {
-        forward(lane, block);
-        add_losses(block.step, lane.logits, nullptr);
+    for_blocks(pass, [&](Replica& replica, const backend::Pass& block) {
+        forward(replica, block);
+        add_losses(block.step, replica.logits, nullptr);
     });
 }
 
 void Model::compute_grads(const backend::Pass& pass, const AddLosses& add_losses, const Ready& ready) {
-    for_blocks(pass, [&](Lane& lane, const backend::Pass& block) {
-        forward(lane, block);
+    for_blocks(pass, [&](Replica& replica, const backend::Pass& block) {
+        forward(replica, block);
         enter(block, backend::Activity::forward);
-        add_losses(block.step, lane.logits, lane.at(plan_.grad_logits));
+        add_losses(block.step, replica.logits, replica.at(plan_.grad_logits));
         enter(block, backend::Activity::backward);
-        backward(lane, block, plan_.lanes > 1 ? [](std::int64_t, std::int64_t) {} : ready);
+        backward(replica, block, plan_.replicas > 1 ? [](std::int64_t, std::int64_t) {} : ready);
     });
-    if (plan_.lanes > 1) {
-        add_lanes(ready);
+    if (plan_.replicas > 1) {
+        add_replicas(ready);
     }
 }
 
-/// Adds the gradients of all lanes in their order.
-void Model::add_lanes(const Ready& ready) {
-    for_lanes([&](std::int64_t number, Lane& /*lane*/) {
-        const std::int64_t begin = plan_.parameters * number / plan_.lanes;
-        const std::int64_t end = plan_.parameters * (number + 1) / plan_.lanes;
-        for (std::size_t other = 1; other < lanes_.size(); ++other) {
-            device_.accumulate(lanes_[other].grads.data() + begin, grads_.data() + begin, unsigned_of(end - begin));
+/// Adds the gradients of all replicas in their order.
+void Model::add_replicas(const Ready& ready) {
+    for_replicas([&](std::int64_t number, Replica& /*replica*/) {
+        const std::int64_t begin = plan_.parameters * number / plan_.replicas;
+        const std::int64_t end = plan_.parameters * (number + 1) / plan_.replicas;
+        for (std::size_t other = 1; other < replicas_.size(); ++other) {
+            device_.accumulate(replicas_[other].grads.data() + begin, grads_.data() + begin, unsigned_of(end - begin));
         }
     });
     for (auto node = plan_.nodes.rbegin(); node != plan_.nodes.rend(); ++node) {
@@ -173,40 +175,41 @@ void Model::add_lanes(const Ready& ready) {
 }
 
 /// Returns the buffer of a value of the present block.
-float* Model::value(const Lane& lane, std::size_t index) const noexcept {
-    return index + 1 == plan_.values.size() ? lane.logits : lane.at(plan_.values[index].offset);
+float* Model::value(const Replica& replica, std::size_t index) const noexcept {
+    return index + 1 == plan_.values.size() ? replica.logits : replica.at(plan_.values[index].offset);
 }
 
-void Model::forward(Lane& lane, const backend::Pass& pass) {
-    for (std::size_t i = 0; i < lane.operations.size(); ++i) {
+void Model::forward(Replica& replica, const backend::Pass& pass) {
+    for (std::size_t i = 0; i < replica.operations.size(); ++i) {
         const Node& node = plan_.nodes[i];
-        lane.inputs.clear();
+        replica.inputs.clear();
         for (const std::size_t input : node.inputs) {
-            lane.inputs.push_back(value(lane, input));
+            replica.inputs.push_back(value(replica, input));
         }
         enter(pass, backend::Activity::forward, static_cast<std::int32_t>(i));
-        lane.operations[i]->forward(pass, lane.inputs, value(lane, node.output));
+        replica.operations[i]->forward(pass, replica.inputs, value(replica, node.output));
     }
 }
 
-void Model::backward(Lane& lane, const backend::Pass& pass, const Ready& ready) {
-    for (std::size_t i = lane.operations.size(); i-- > 0;) {
+void Model::backward(Replica& replica, const backend::Pass& pass, const Ready& ready) {
+    for (std::size_t i = replica.operations.size(); i-- > 0;) {
         const Node& node = plan_.nodes[i];
         if (!node.has_backward) {
             continue;
         }
-        lane.inputs.clear();
-        lane.grad_inputs.clear();
+        replica.inputs.clear();
+        replica.grad_inputs.clear();
         for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-            lane.inputs.push_back(value(lane, node.inputs[k]));
-            lane.grad_inputs.push_back(node.grad_inputs[k].is_needed ? lane.at(node.grad_inputs[k].offset) : nullptr);
+            replica.inputs.push_back(value(replica, node.inputs[k]));
+            replica.grad_inputs.push_back(node.grad_inputs[k].is_needed ? replica.at(node.grad_inputs[k].offset)
+                                                                        : nullptr);
         }
         enter(pass, backend::Activity::backward, static_cast<std::int32_t>(i));
-        lane.operations[i]->backward(pass, lane.inputs, value(lane, node.output), lane.at(node.grad_output),
-                                     lane.grad_inputs, lane.grads.data() + node.parameters_offset);
+        replica.operations[i]->backward(pass, replica.inputs, value(replica, node.output), replica.at(node.grad_output),
+                                        replica.grad_inputs, replica.grads.data() + node.parameters_offset);
         for (std::size_t k = 0; k < node.inputs.size(); ++k) {
             if (const InputGrad& grad = node.grad_inputs[k]; grad.is_needed && grad.add_to >= 0) {
-                device_.accumulate(lane.at(grad.offset), lane.at(grad.add_to),
+                device_.accumulate(replica.at(grad.offset), replica.at(grad.add_to),
                                    unsigned_of(plan_.block * plan_.values[node.inputs[k]].floats()));
             }
         }

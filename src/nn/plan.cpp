@@ -300,8 +300,8 @@ bool has_fewer_parameters(const Node& a, const Node& b) {
 }
 
 /// Returns how many samples a block of the batch should have. `sample` is the plan of one sample. Every block reads all
-/// weights and adds to all their gradients, so its activations must be much larger than the weights. Each lane has at
-/// least one block, a single lane two. The places for samples that are not used, in the last blocks, are at most a
+/// weights and adds to all their gradients, so its activations must be much larger than the weights. A block is at most
+/// the share of a replica, and at most half of the batch. In the last blocks, the places without a sample are at most a
 /// sixteenth of the batch.
 std::int64_t block_of(const ModelPlan& sample, std::int64_t batch, backend::Blocks blocks) {
     // The statistics of batch normalisation are those of the whole batch.
@@ -315,17 +315,17 @@ std::int64_t block_of(const ModelPlan& sample, std::int64_t batch, backend::Bloc
     const auto samples_with = [&](std::int64_t floats) {
         return (floats + sample.activations - 1) / sample.activations;
     };
-    const std::int64_t most = blocks.lanes > 1 ? (batch + blocks.lanes - 1) / blocks.lanes : batch / 2;
+    const std::int64_t most = blocks.replicas > 1 ? (batch + blocks.replicas - 1) / blocks.replicas : batch / 2;
     std::int64_t least =
         samples_with(std::max(blocks.bytes / float_bytes, activations_per_parameter * sample.parameters));
-    if (blocks.lanes > 1) {
+    if (blocks.replicas > 1) {
         least = std::min(least, std::max(most, samples_with(sample.parameters)));
     }
     std::int64_t best = batch;
     std::int64_t least_unused = batch / 16 + 1;
     for (std::int64_t block = least; block < 4 * least && block <= most; ++block) {
-        const std::int64_t of_lanes = blocks.lanes * block;
-        const std::int64_t unused = (of_lanes - batch % of_lanes) % of_lanes;
+        const std::int64_t of_replicas = blocks.replicas * block;
+        const std::int64_t unused = (of_replicas - batch % of_replicas) % of_replicas;
         if (unused < least_unused) {
             best = block;
             least_unused = unused;
@@ -352,10 +352,12 @@ ModelPlan plan_model(const ModelSpec& spec, SampleShape input, std::int64_t clas
     plan.batch = batch;
     std::int64_t floats = plan.blocks() * block * classes;  // the logits of the batch
     if (plan.blocks() > 1) {
-        plan.lanes = blocks.lanes;
-        // Each lane has activations, gradients, and weights packed three times, and adds gradients in scratch memory.
-        floats += (plan.lanes - 1) * (plan.activations + 4 * plan.parameters) +
-                  plan.lanes * std::max_element(plan.nodes.begin(), plan.nodes.end(), has_fewer_parameters)->parameters;
+        plan.replicas = blocks.replicas;
+        // Each replica has activations, gradients, and weights packed three times, and adds gradients in scratch
+        // memory.
+        floats +=
+            (plan.replicas - 1) * (plan.activations + 4 * plan.parameters) +
+            plan.replicas * std::max_element(plan.nodes.begin(), plan.nodes.end(), has_fewer_parameters)->parameters;
     }
     plan.bytes += floats * float_bytes;
     return plan;

@@ -141,16 +141,9 @@ TEST_CASE("guards: convolutions in planes read and write inside their tensors on
             for (const auto& [x_layout, y_layout] : {std::pair{Layout::planes, Layout::nhwc},
                                                      {Layout::planes, Layout::planes},
                                                      {Layout::nhwc, Layout::planes}}) {
-                check_guarded(*device, {.batch = 2,
-                                        .height = height,
-                                        .width = width,
-                                        .channels_in = in,
-                                        .channels_out = out,
-                                        .kernel = 3,
-                                        .padding_before = 1,
-                                        .padding_after = 1,
-                                        .activation = Activation::relu,
-                                        .x_layout = x_layout,
-                                        .y_layout = y_layout});
+                ConvolutionShape shape = own_shape(2, height, width, in, out);
+                shape.x_layout = x_layout;
+                shape.y_layout = y_layout;
+                check_guarded(*device, shape);
             }
 }

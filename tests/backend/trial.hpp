@@ -157,6 +157,20 @@ struct Trial {
     Buffer device_x, device_parameters, device_y;
 };
 
+/// Returns a 3 × 3 convolution that keeps the size of the image: a shape of the CPU backend's own kernels.
+inline ConvolutionShape own_shape(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t in,
+                                  std::int64_t out) {
+    return {.batch = batch,
+            .height = height,
+            .width = width,
+            .channels_in = in,
+            .channels_out = out,
+            .kernel = 3,
+            .padding_before = 1,
+            .padding_after = 1,
+            .activation = Activation::relu};
+}
+
 template <class Shape>
 void check(Device& device, const Shape& shape) {
     Trial<Shape> trial(device, shape, 1);

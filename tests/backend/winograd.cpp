@@ -14,19 +14,6 @@ using namespace finch::test;
 // tests/backend/CMakeLists.txt runs them for each instruction set, and with small tiles only.
 namespace {
 
-ConvolutionShape shape_of(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t in,
-                          std::int64_t out) {
-    return {.batch = batch,
-            .height = height,
-            .width = width,
-            .channels_in = in,
-            .channels_out = out,
-            .kernel = 3,
-            .padding_before = 1,
-            .padding_after = 1,
-            .activation = Activation::relu};
-}
-
 /// Channels for planes and for vectors of channels, with each fused activation.
 std::vector<std::pair<Activation, std::int64_t>> activations_and_channels() {
     std::vector<std::pair<Activation, std::int64_t>> pairs;
@@ -59,8 +46,8 @@ void check_accuracy(Device& device, const ConvolutionShape& shape) {
 TEST_CASE("3 x 3: 1 to 70 channels give the reference's output and gradients") {
     const auto device = make_device();
     for (std::int64_t channels = 1; channels <= 70; ++channels) {
-        check_accuracy(*device, shape_of(1, 6, 15, channels, channels % 2 == 0 ? 10 : 17));
-        check_accuracy(*device, shape_of(1, 7, 14, channels % 2 == 0 ? 17 : 10, channels));
+        check_accuracy(*device, own_shape(1, 6, 15, channels, channels % 2 == 0 ? 10 : 17));
+        check_accuracy(*device, own_shape(1, 7, 14, channels % 2 == 0 ? 17 : 10, channels));
     }
 }
 
@@ -68,7 +55,7 @@ TEST_CASE("3 x 3: images of 4 to 64 pixels give the reference's output and gradi
     const auto device = make_device();
     for (const std::int64_t side : {4, 5, 6, 7, 8, 9, 12, 14, 15, 16, 28, 31, 33, 64})
         for (const auto& [in, out] : {std::pair{1, 4}, {5, 6}, {10, 10}, {16, 17}}) {
-            check_accuracy(*device, shape_of(side < 20 ? 2 : 1, side, side, in, out));
+            check_accuracy(*device, own_shape(side < 20 ? 2 : 1, side, side, in, out));
         }
 }
 
@@ -81,7 +68,7 @@ TEST_CASE("3 x 3: odd and even sizes and every padding give the reference's outp
                 CAPTURE(width);
                 CAPTURE(before);
                 CAPTURE(after);
-                ConvolutionShape shape = shape_of(2, height, width, 5, 6);
+                ConvolutionShape shape = own_shape(2, height, width, 5, 6);
                 shape.padding_before = before;
                 shape.padding_after = after;
                 check(*device, shape);
@@ -96,7 +83,7 @@ TEST_CASE("3 x 3: small images with many channels (images share tiles) give the 
             CAPTURE(batch);
             CAPTURE(side);
             CAPTURE(in);
-            check(*device, shape_of(batch, side, side, in, out));
+            check(*device, own_shape(batch, side, side, in, out));
         }
 }
 
@@ -104,7 +91,7 @@ TEST_CASE("3 x 3: repeated runs give the same bits for every activation; outputs
     for (const auto& [activation, channels] : activations_and_channels()) {
         CAPTURE(static_cast<int>(activation));
         CAPTURE(channels);
-        ConvolutionShape shape = shape_of(7, 14, 30, channels, channels);
+        ConvolutionShape shape = own_shape(7, 14, 30, channels, channels);
         shape.activation = activation;
         std::vector<std::vector<float>> outputs, gradients;
         for (const int threads : {1, 3, 3}) {
@@ -134,7 +121,7 @@ TEST_CASE("3 x 3: repeated runs give the same bits for every activation; outputs
 
 TEST_CASE("3 x 3: NaN propagates through relu, but not from one sample to another") {
     const auto device = make_cpu_device(1);
-    const ConvolutionShape shape = shape_of(3, 8, 8, 64, 64);
+    const ConvolutionShape shape = own_shape(3, 8, 8, 64, 64);
     Trial trial(*device, shape, 4);
     const std::size_t sample = trial.x.size() / 3;
     trial.x[sample + 5 * 64] = std::numeric_limits<double>::quiet_NaN();

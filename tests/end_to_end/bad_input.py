@@ -53,9 +53,13 @@ with Folder() as folder:
         folder.write("bad.yaml", TINY.replace("kind: generated, samples: 600, size: 12", f"kind: idx, path: {name}"))
         output = folder.run(4, "evolve", "bad.yaml", expect=2)
         check(f"finch: {name}: " in output and "filesystem error" not in output, output)
+    os.environ["FINCH_WINOGRAD_TILE"] = "3"
+    output = folder.run(4, "evolve", "tiny.yaml", expect=2)
+    check(output.count("finch: ") == 1 and 'FINCH_WINOGRAD_TILE is "3"; it must be 2 or 4' in output, f"a wrong tile\n{output}")
+    del os.environ["FINCH_WINOGRAD_TILE"]
     for rank, messages in (("0", 1), ("1", 0)):  # srun without MPI starts 4 separate programs: only task 0 prints
         os.environ.update(SLURM_STEP_NUM_TASKS="4", SLURM_PROCID=rank)
         output = folder.run(0, "evolve", "tiny.yaml", expect=2)
         check(output.count("finch: ") == messages == output.count("--mpi=pmix"), f"task {rank} of srun without MPI says\n{output}")
     check(not (folder.path / "runs").exists(), "srun without MPI made a run directory")
-    passed(f"{len(CASES) + 6} kinds of bad input, one message each, exit code 2")
+    passed(f"{len(CASES) + 7} kinds of bad input, one message each, exit code 2")

@@ -48,8 +48,9 @@ ModelPlan plan_of(std::int64_t batch, backend::Blocks blocks) {
 }
 
 /// Returns the blocks of a device that has `samples` samples in a block.
-backend::Blocks blocks_of(std::int64_t samples, std::int64_t lanes = 1) {
-    return {.bytes = samples * plan_of(1, {}).activations * static_cast<std::int64_t>(sizeof(float)), .lanes = lanes};
+backend::Blocks blocks_of(std::int64_t samples, std::int64_t replicas = 1) {
+    return {.bytes = samples * plan_of(1, {}).activations * static_cast<std::int64_t>(sizeof(float)),
+            .replicas = replicas};
 }
 
 /// The results of a training step and of a validation step.
@@ -61,7 +62,7 @@ struct Results {
 
 /// Computes a batch with `samples` samples; the others are padding.
 Results results_of(const ModelPlan& plan, std::int64_t samples) {
-    const auto device = backend::make_cpu_device(static_cast<int>(plan.lanes));
+    const auto device = backend::make_cpu_device(static_cast<int>(plan.replicas));
     Model model(*device, plan);
     model.set_state(initial_state(plan, 3, 1));
     std::vector<std::uint8_t> pixels(static_cast<std::size_t>(plan.batch * image.size()));
@@ -136,14 +137,14 @@ TEST_CASE("blocks: losses, logits and gradients are those of the whole batch, wi
     }
 }
 
-TEST_CASE("blocks: lanes on several threads give the gradients of the whole batch, the same bits each time") {
-    for (const std::int64_t lanes : {2, 3})
+TEST_CASE("blocks: replicas on several threads give the gradients of the whole batch, the same bits each time") {
+    for (const std::int64_t replicas : {2, 3})
         for (const auto& [batch, samples] : {std::pair{48, 48}, {64, 63}, {64, 7}, {47, 46}}) {
-            CAPTURE(lanes);
+            CAPTURE(replicas);
             CAPTURE(batch);
             CAPTURE(samples);
-            const ModelPlan plan = plan_of(batch, blocks_of(4, lanes));
-            REQUIRE(plan.lanes == lanes);
+            const ModelPlan plan = plan_of(batch, blocks_of(4, replicas));
+            REQUIRE(plan.replicas == replicas);
 
             const Results blocks = results_of(plan, samples);
             const Results whole = results_of(plan_of(batch, {}), samples);
@@ -158,7 +159,7 @@ TEST_CASE("blocks: lanes on several threads give the gradients of the whole batc
         }
 }
 
-TEST_CASE("blocks: an exception of a lane reaches the caller, and the next pass succeeds") {
+TEST_CASE("blocks: an exception of a replica reaches the caller, and the next pass succeeds") {
     const auto device = backend::make_cpu_device(3);
     const ModelPlan plan = plan_of(48, blocks_of(4, 3));
     Model model(*device, plan);
@@ -200,12 +201,12 @@ TEST_CASE("blocks: the plan needs less memory than that of the whole batch") {
     CHECK(whole.block == 64);
 }
 
-TEST_CASE("blocks: the bytes of a plan contain the activations in planes of every lane") {
+TEST_CASE("blocks: the bytes of a plan contain the activations in planes of every replica") {
     const auto device = backend::make_cpu_device(3);
     const ConvLayer layer{.channels = 10, .kernel = 3, .padding = 1, .activation = Activation::relu};
     const ModelSpec chain{layer, layer, GlobalAveragePoolLayer{}, LinearLayer{}};
-    const ModelPlan plan = plan_model(chain, {28, 28, 1}, classes, 96, {}, {.bytes = 1, .lanes = 3});
-    REQUIRE(plan.lanes == 3);
+    const ModelPlan plan = plan_model(chain, {28, 28, 1}, classes, 96, {}, {.bytes = 1, .replicas = 3});
+    REQUIRE(plan.replicas == 3);
 
     const ModelPlan in_planes = with_layouts(*device, plan);
 
@@ -224,17 +225,17 @@ TEST_CASE("blocks: larger with more bytes, at most half of the batch, and little
     }
 }
 
-TEST_CASE("blocks: every lane has the same number of blocks, and no lane is idle if the weights are small") {
-    for (const std::int64_t lanes : {2, 3, 8})
+TEST_CASE("blocks: every replica has the same number of blocks, and no replica is idle if the weights are small") {
+    for (const std::int64_t replicas : {2, 3, 8})
         for (std::int64_t batch = 24; batch < 200; ++batch) {
-            CAPTURE(lanes);
+            CAPTURE(replicas);
             CAPTURE(batch);
-            const ModelPlan plan = plan_of(batch, blocks_of(20, lanes));
-            if (plan.lanes == 1) {
+            const ModelPlan plan = plan_of(batch, blocks_of(20, replicas));
+            if (plan.replicas == 1) {
                 CHECK(plan.block == batch);
             } else {
-                CHECK(plan.lanes == lanes);
-                CHECK((plan.blocks() + lanes - 1) / lanes * lanes * plan.block - batch <= batch / 16);
+                CHECK(plan.replicas == replicas);
+                CHECK((plan.blocks() + replicas - 1) / replicas * replicas * plan.block - batch <= batch / 16);
             }
         }
     CHECK(plan_of(64, blocks_of(20, 2)).block == 32);

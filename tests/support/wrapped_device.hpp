@@ -11,7 +11,8 @@
 
 namespace finch::test {
 
-/// A CPU device with one thread. Base class of test devices that override some of its functions.
+/// A CPU device with one thread that computes every batch as one block, in NHWC. Base class of test devices that
+/// override some of its functions.
 class WrappedDevice : public backend::Device {
 public:
     [[nodiscard]] std::string name() const override { return cpu_->name(); }

@@ -77,7 +77,7 @@ TEST_CASE("blocks: two threads give the same bits each time, and follow the trai
     Run one(group, datasets, recipe);
     CHECK(one.finish() == State::finished);
     Run first(group, datasets, recipe, backend::make_cpu_device(2));
-    REQUIRE(first->plan().lanes == 2);
+    REQUIRE(first->plan().replicas == 2);
     CHECK(first.finish() == State::finished);
     Run second(group, datasets, recipe, backend::make_cpu_device(2));
     CHECK(second.finish() == State::finished);

@@ -62,12 +62,12 @@ public:
     [[nodiscard]] virtual bool prefers_planes(const ConvolutionShape& /*shape*/) const { return false; }
     /// Returns how the device divides batches into blocks. By default every batch is one block.
     [[nodiscard]] virtual Blocks blocks() const { return {}; }
-    /// Calls `work(lane)` for each lane in [0, `lanes`), and waits. There are at most blocks().lanes. The lanes run
-    /// concurrently; lane 0 runs on the calling thread. If a lane throws, rethrows the exception of the first such
-    /// lane.
-    virtual void run_lanes(std::int64_t lanes, const std::function<void(std::int64_t lane)>& work);
-    /// Returns the device that makes the operations of a lane. Call it, and run the operations, in run_lanes().
-    [[nodiscard]] virtual std::unique_ptr<Device> lane(std::int64_t lane);
+    /// Calls `work(replica)` for each replica in [0, `replicas`), and waits. There are at most blocks().replicas. The
+    /// replicas run concurrently; replica 0 runs on the calling thread. If a replica throws, rethrows the exception of
+    /// the first such replica.
+    virtual void run_replicas(std::int64_t replicas, const std::function<void(std::int64_t replica)>& work);
+    /// Returns the device that makes the operations of a replica. Call it, and run the operations, in run_replicas().
+    [[nodiscard]] virtual std::unique_ptr<Device> replica(std::int64_t replica);
     /// Returns an object for the same device with a new stream, which runs concurrently with this object's stream. The
     /// two streams share memory, plans and data sets.
     [[nodiscard]] virtual std::unique_ptr<Device> new_stream() = 0;
@@ -95,7 +95,7 @@ public:
     /// parameters. The operations of a stream share their scratch memory, so a model needs the maximum over its
     /// operations.
     [[nodiscard]] virtual std::int64_t scratch_bytes(const OperationShape& /*shape*/) { return 0; }
-    /// Returns the bytes that an operation of this shape keeps, beyond its packed parameters in their canonical size.
+    /// Returns the bytes that an operation of this shape keeps for each thread, beyond those in ModelPlan::bytes.
     [[nodiscard]] virtual std::int64_t kept_bytes(const OperationShape& /*shape*/) { return 0; }
     /// Adds `count` floats of `from` to `to`.
     virtual void accumulate(const float* from, float* to, std::size_t count) = 0;
@@ -150,7 +150,7 @@ public:
 
 /// Returns a CPU device that runs oneDNN on `threads` threads. Sets flush-to-zero on the calling thread. free_bytes()
 /// calls `free_memory`, which must return the number of bytes that the process may still allocate. If `free_memory` is
-/// empty, there is no limit.
+/// empty, there is no limit. Throws ConfigError if the environment variable FINCH_WINOGRAD_TILE is wrong.
 [[nodiscard]] std::unique_ptr<Device> make_cpu_device(int threads, std::function<std::int64_t()> free_memory = {});
 
 /// Throws ConfigError "built without CUDA" if the CUDA backend is not built.

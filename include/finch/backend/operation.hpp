@@ -266,11 +266,11 @@ public:
 
 class StepContext;
 
-/// How a device divides a batch into blocks of samples, which it computes one after the other. The lanes of a device
+/// How a device divides a batch into blocks of samples, which it computes one after the other. The replicas of a device
 /// compute blocks at the same time.
 struct Blocks {
     std::int64_t bytes = 0;  ///< of the activations of a block, about; 0: every batch is one block
-    std::int64_t lanes = 1;
+    std::int64_t replicas = 1;
 };
 
 /// State shared by the operations of one pass through a model.

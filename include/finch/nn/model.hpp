@@ -15,8 +15,8 @@ namespace finch::nn {
 /// Returns the plan with the layouts of activations that `device` prefers. Places the activations anew.
 [[nodiscard]] ModelPlan with_layouts(const backend::Device& device, ModelPlan plan);
 
-/// Returns the bytes that a model and its optimizer need on `device`: ModelPlan::bytes plus, for each lane, the
-/// scratch memory that the operations share and the memory that each of them keeps.
+/// Returns the bytes that a model and its optimizer need on `device`: ModelPlan::bytes plus, for each thread
+/// of the device, the scratch memory that the operations share and the memory that each of them keeps.
 [[nodiscard]] std::int64_t memory_bytes(backend::Device& device, const ModelPlan& plan);
 
 /// The learned parameters and buffers of a model, in host memory.
@@ -49,7 +49,7 @@ private:
 class Model {
 public:
     /// Adds the losses of the present batch of `step`, which has these `logits`, to the sums of `step`. Writes the
-    /// gradient of the logits to `grad` unless `grad` is null. The lanes call this function at the same time.
+    /// gradient of the logits to `grad` unless `grad` is null. The replicas call this function at the same time.
     using AddLosses = std::function<void(backend::StepContext& step, const float* logits, float* grad)>;
     /// Receives a range of grads() that is final.
     using Ready = std::function<void(std::int64_t begin, std::int64_t end)>;
@@ -79,19 +79,19 @@ public:
 
     // The parts of the functions above, for a batch that is one block.
     /// The buffer of the input (batch, H, W, C). The caller writes the input before forward().
-    [[nodiscard]] float* input() noexcept { return lanes_.front().at(plan_.values.front().offset); }
+    [[nodiscard]] float* input() noexcept { return replicas_.front().at(plan_.values.front().offset); }
     /// The buffer of the gradient of the logits. The caller writes the gradient of the logits before backward().
-    [[nodiscard]] float* grad_logits() noexcept { return lanes_.front().at(plan_.grad_logits); }
-    void forward(const backend::Pass& pass) { forward(lanes_.front(), pass); }
-    void backward(const backend::Pass& pass, const Ready& ready) { backward(lanes_.front(), pass, ready); }
+    [[nodiscard]] float* grad_logits() noexcept { return replicas_.front().at(plan_.grad_logits); }
+    void forward(const backend::Pass& pass) { forward(replicas_.front(), pass); }
+    void backward(const backend::Pass& pass, const Ready& ready) { backward(replicas_.front(), pass, ready); }
 
     /// Number of doubles that `node` all-reduces in forward() and in backward(); 0 if there are none. In a training
     /// step, forward() runs through the nodes in order and backward() in reverse order.
     [[nodiscard]] std::size_t forward_sums(std::size_t node) const {
-        return lanes_.front().operations[node]->forward_sums();
+        return replicas_.front().operations[node]->forward_sums();
     }
     [[nodiscard]] std::size_t backward_sums(std::size_t node) const {
-        return plan_.nodes[node].has_backward ? lanes_.front().operations[node]->backward_sums() : 0;
+        return plan_.nodes[node].has_backward ? replicas_.front().operations[node]->backward_sums() : 0;
     }
 
     /// Returns the weights; ModelState::batches is 0, because a Model does not count batches.
@@ -100,36 +100,36 @@ public:
     void set_state(const ModelState& state);
 
 private:
-    /// The operations and the memory for one block at a time. The lanes of a model compute blocks concurrently.
-    struct Lane {
+    /// The operations and the memory for one block at a time. The replicas of a model compute blocks concurrently.
+    struct Replica {
         [[nodiscard]] float* at(std::int64_t offset) const noexcept { return activations.data() + offset; }
 
         std::unique_ptr<backend::Device> device;  ///< that made the operations; null: the model's device
         std::vector<std::unique_ptr<backend::Operation>> operations;  ///< per node
         backend::Buffer activations;
-        backend::Buffer own_grads;  ///< empty in lane 0, which writes to the model's gradients
+        backend::Buffer own_grads;  ///< empty in replica 0, which writes to the model's gradients
         std::span<float> grads;
         float* logits = nullptr;           ///< of the present block
         std::vector<const float*> inputs;  ///< of the node that is computed now
         std::vector<float*> grad_inputs;
     };
 
-    void make(std::int64_t number, Lane& lane);
-    [[nodiscard]] float* value(const Lane& lane, std::size_t index) const noexcept;
-    void forward(Lane& lane, const backend::Pass& pass);
-    void backward(Lane& lane, const backend::Pass& pass, const Ready& ready);
+    void make(std::int64_t number, Replica& replica);
+    [[nodiscard]] float* value(const Replica& replica, std::size_t index) const noexcept;
+    void forward(Replica& replica, const backend::Pass& pass);
+    void backward(Replica& replica, const backend::Pass& pass, const Ready& ready);
     template <class Work>
-    void for_lanes(Work work);
+    void for_replicas(Work work);
     template <class Work>
     void for_blocks(const backend::Pass& pass, Work work);
-    void add_lanes(const Ready& ready);
+    void add_replicas(const Ready& ready);
 
     backend::Device& device_;
     ModelPlan plan_;
     Weights weights_;
     backend::Buffer grads_;
     backend::Buffer logits_;
-    std::vector<Lane> lanes_;
+    std::vector<Replica> replicas_;
 };
 
 /// Converts a model state to arrays named `prefix` + PyTorch's name, and back. read_tensors() throws FileError if a

@@ -83,7 +83,7 @@ struct ModelPlan {
     std::int64_t classes = 0;  ///< number of outputs: the classes, or the numbers of a target
     std::int64_t batch = 0;
     std::int64_t block = 0;        ///< number of samples of a block: the batch of all operations
-    std::int64_t lanes = 1;        ///< number of blocks that are computed at the same time, with memory of their own
+    std::int64_t replicas = 1;     ///< number of blocks that are computed at the same time, with memory of their own
     std::int64_t parameters = 0;   ///< floats of the arena of parameters (or gradients)
     std::int64_t buffers = 0;      ///< floats of the arena of buffers
     std::int64_t activations = 0;  ///< floats of the arena of activations and their gradients, of one block

@@ -5,7 +5,6 @@
 #include "gradient_sums.hpp"
 #include "kernels.hpp"
 #include "own_convolution.hpp"
-#include "rounding.hpp"
 #include "slices.hpp"
 
 #include <algorithm>
@@ -107,11 +106,23 @@ private:
     const float* parameters_ = nullptr;  ///< canonical; the bias is read from here
 };
 
+/// Returns the products per channel that the tiles of an image need.
+std::int64_t products_of(const ConvolutionShape& shape, std::int64_t tile) {
+    const auto tiles = [&](std::int64_t pixels) { return (pixels + tile - 1) / tile; };
+    return tiles(shape.height_out()) * tiles(shape.width_out()) * (tile + 2) * (tile + 2);
+}
+
+/// Returns the kernels for a shape; null if the shape is not suitable.
+const ChannelsKernels* kernels_for(const ConvolutionShape& shape) {
+    if (!is_own_shape(shape) || std::min(shape.channels_in, shape.channels_out) < least_channels_of_vectors) {
+        return nullptr;
+    }
+    const bool has_large_tiles = may_use_large_tiles() && products_of(shape, 4) <= products_of(shape, 2);
+    return has_large_tiles ? &kernels().channels_4 : &kernels().channels_2;
+}
+
 }  // namespace
 
-namespace {
-
-/// The environment variable FINCH_WINOGRAD_TILE=2 restricts the kernels to F(2 × 2, 3 × 3), to compare both.
 bool may_use_large_tiles() {
     static const bool may = [] {
         const char* const most = std::getenv("FINCH_WINOGRAD_TILE");
@@ -123,36 +134,15 @@ bool may_use_large_tiles() {
     return may;
 }
 
-/// Returns the products per channel that the tiles of an image need.
-std::int64_t products_of(const ConvolutionShape& shape, std::int64_t tile) {
-    const auto tiles = [&](std::int64_t pixels) { return (pixels + tile - 1) / tile; };
-    return tiles(shape.height_out()) * tiles(shape.width_out()) * (tile + 2) * (tile + 2);
-}
-
-/// Returns the kernels for a shape; null if the shape is not suitable.
-const ChannelsKernels* kernels_for(const ConvolutionShape& shape) {
-    const bool is_rounded = shape.precision == Precision::bfloat16 && has_bfloat16();
-    if (is_rounded || shape.kernel != 3 || shape.stride != 1 || shape.groups > 1 || shape.dilation > 1 ||
-        std::max(shape.padding_before, shape.padding_after) > 2 ||
-        std::min(shape.channels_in, shape.channels_out) < least_channels_of_vectors) {
-        return nullptr;
-    }
-    const bool has_large_tiles = may_use_large_tiles() && products_of(shape, 4) <= products_of(shape, 2);
-    return has_large_tiles ? &kernels().channels_4 : &kernels().channels_2;
-}
-
-}  // namespace
-
-std::int64_t kept_bytes(const ConvolutionShape& shape) {
+std::optional<OwnMemory> channels_memory(const ConvolutionShape& shape) {
     const ChannelsKernels* const own = kernels_for(shape);
     if (own == nullptr) {
-        return 0;
+        return std::nullopt;
     }
-    constexpr std::int64_t canonical = 3;  // packed for both directions, and the sums of the gradient
     const ConvolutionPass forward = pass_of(shape, own->tile, false);
     const ConvolutionPass backward = pass_of(shape, own->tile, true);
-    const std::int64_t floats = own->packed_floats(forward) + own->packed_floats(backward) + own->sums_floats(forward);
-    return (floats - canonical * shape.weights()) * static_cast<std::int64_t>(sizeof(float));
+    return OwnMemory{.kept = own->packed_floats(forward) + own->packed_floats(backward) + own->sums_floats(forward),
+                     .scratch = std::max(own->scratch_floats(forward), own->scratch_floats(backward))};
 }
 
 std::unique_ptr<Operation> make_channels_convolution(const ConvolutionShape& shape) {

@@ -66,7 +66,7 @@ struct Channels {
                     FINCH_UNROLL for (int k = 0; k < 9; ++k) {
                         kernel[k / 3][k % 3] = load(taps[k]);
                     }
-                    both_ways<&Minimal<m>::kernel>(kernel, done);
+                    both_ways<&Minimal<m>::template kernel<Vector>>(kernel, done);
                     float* const to = packed + offset + (i * vectors + v) * lanes;
                     FINCH_UNROLL for (int p = 0; p < places; ++p) {
                         store(to + p * pass.channels * vectors * lanes, done[p / side][p % side]);
@@ -270,7 +270,7 @@ struct Channels {
                 FINCH_UNROLL for (int p = 0; p < places; ++p) {
                     transformed[p / side][p % side] = load(sums + (p * pass.channels + i) * outputs + v);
                 }
-                both_ways<&Minimal<m>::weight>(transformed, kernel);
+                both_ways<&Minimal<m>::template weight<Vector>>(transformed, kernel);
                 alignas(64) float taps[9][lanes];
                 FINCH_UNROLL for (int k = 0; k < 9; ++k) {
                     store(taps[k], kernel[k / 3][k % 3]);

@@ -5,6 +5,8 @@
 #include "rounding.hpp"
 #include "weighted.hpp"
 
+#include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -149,11 +151,36 @@ std::unique_ptr<Operation> make(const Library& library, Plans& plans, const Conv
     return std::make_unique<WeightedOperation>(library, plans.scratch, plans.convolutions.get(library, shape));
 }
 
+namespace {
+
+std::optional<OwnMemory> own_memory(const ConvolutionShape& shape) {
+    const auto planes = planes_memory(shape);
+    return planes ? planes : channels_memory(shape);
+}
+
+constexpr auto float_bytes = static_cast<std::int64_t>(sizeof(float));
+
+}  // namespace
+
+bool is_own_shape(const ConvolutionShape& shape) {
+    return !may_round(shape) && shape.kernel == 3 && shape.stride == 1 && shape.groups == 1 && shape.dilation == 1 &&
+           std::max(shape.padding_before, shape.padding_after) <= 2;
+}
+
 template <>
 std::int64_t scratch_bytes(const ConvolutionShape& shape) {
+    if (const auto own = own_memory(shape)) {
+        return own->scratch * float_bytes;
+    }
     return may_round(shape)
                ? static_cast<std::int64_t>(rounded_bytes(inputs_of(shape)) + rounded_bytes(outputs_of(shape)))
                : 0;
+}
+
+std::int64_t kept_bytes(const ConvolutionShape& shape) {
+    constexpr std::int64_t counted = 3;  // weights, packed twice, and their gradient
+    const auto own = own_memory(shape);
+    return own ? std::max<std::int64_t>(0, own->kept - counted * shape.weights()) * float_bytes : 0;
 }
 
 }  // namespace finch::backend::cpu

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 namespace finch::backend::cpu {
-
 namespace {
 
 /// The part of the lanes that work if vectors hold `floats` consecutive floats.

@@ -41,7 +41,7 @@ struct Shared {
     cpu::Library library;
     cpu::Plans plans;
     std::function<std::int64_t()> free_memory;
-    std::vector<std::shared_ptr<Shared>> lanes = {};  ///< one per thread; null until the lane is used
+    std::vector<std::shared_ptr<Shared>> replicas = {};  ///< one per thread; null until the replica is used
 };
 
 std::shared_ptr<Shared> make_shared_state(std::function<std::int64_t()> free_memory) {
@@ -50,16 +50,16 @@ std::shared_ptr<Shared> make_shared_state(std::function<std::int64_t()> free_mem
     return shared;
 }
 
-/// Calls work(lane) for each lane in its own thread. In these threads, parallel regions are serial.
-void run_concurrently(std::int64_t lanes, const std::function<void(std::int64_t lane)>& work) {
-    std::vector<std::exception_ptr> failures(static_cast<std::size_t>(lanes));
-#pragma omp parallel for schedule(static) num_threads(static_cast <int>(lanes)) if (lanes > 1)
-    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+/// Calls work(replica) for each replica in its own thread. In these threads, parallel regions are serial.
+void run_concurrently(std::int64_t replicas, const std::function<void(std::int64_t replica)>& work) {
+    std::vector<std::exception_ptr> failures(static_cast<std::size_t>(replicas));
+#pragma omp parallel for schedule(static) num_threads(static_cast <int>(replicas)) if (replicas > 1)
+    for (std::int64_t replica = 0; replica < replicas; ++replica) {
         omp_set_num_threads(1);  // in this region only
         try {
-            work(lane);
+            work(replica);
         } catch (const std::exception&) {
-            failures[static_cast<std::size_t>(lane)] = std::current_exception();
+            failures[static_cast<std::size_t>(replica)] = std::current_exception();
         }
     }
     for (const std::exception_ptr& failure : failures) {
@@ -97,12 +97,14 @@ public:
     }
     /// A block of 1 MiB fits the L2 cache, or one core's share of the L3 cache, of usual processors. The size of this
     /// machine's caches must not influence the results.
-    [[nodiscard]] Blocks blocks() const override { return {.bytes = 1024 * 1024, .lanes = std::ssize(shared_->lanes)}; }
-    void run_lanes(std::int64_t lanes, const std::function<void(std::int64_t lane)>& work) override {
-        run_concurrently(lanes, work);
+    [[nodiscard]] Blocks blocks() const override {
+        return {.bytes = 1024 * 1024, .replicas = std::ssize(shared_->replicas)};
     }
-    [[nodiscard]] std::unique_ptr<Device> lane(std::int64_t lane) override {
-        std::shared_ptr<Shared>& shared = shared_->lanes.at(static_cast<std::size_t>(lane));
+    void run_replicas(std::int64_t replicas, const std::function<void(std::int64_t replica)>& work) override {
+        run_concurrently(replicas, work);
+    }
+    [[nodiscard]] std::unique_ptr<Device> replica(std::int64_t replica) override {
+        std::shared_ptr<Shared>& shared = shared_->replicas.at(static_cast<std::size_t>(replica));
         if (!shared) {
             shared = make_shared_state(shared_->free_memory);
         }
@@ -192,9 +194,10 @@ private:
 
 std::unique_ptr<Device> make_cpu_device(int threads, std::function<std::int64_t()> free_memory) {
     flush_denormals_to_zero();
+    static_cast<void>(cpu::may_use_large_tiles());  // a wrong environment is refused here
     omp_set_num_threads(std::max(1, threads));
     auto shared = make_shared_state(std::move(free_memory));
-    shared->lanes.resize(static_cast<std::size_t>(std::max(1, threads)));
+    shared->replicas.resize(static_cast<std::size_t>(std::max(1, threads)));
     return std::make_unique<CpuDevice>(std::move(shared));
 }
 

@@ -22,7 +22,7 @@ struct ChannelsKernels {
     std::int64_t (*sums_floats)(const ConvolutionPass& pass);
     /// Transforms the canonical weights. `rotated`: for the gradient of x.
     void (*pack)(const ConvolutionPass& pass, const float* weights, bool rotated, float* packed);
-    /// Computes the tiles [first, behind). `bias` may be null. `zeros` has as many zeros as `from` has channels.
+    /// Computes the tiles [first, behind). `bias` may be null.
     void (*run)(const ConvolutionPass& pass, const float* from, const float* packed, const float* bias, bool has_relu,
                 float* to, std::int64_t first, std::int64_t behind, float* scratch);
     /// Adds the tiles [first, behind) to the sums of the gradients. If `y` is not null, grad_y is first replaced by the
@@ -41,8 +41,8 @@ struct PlanesGeometry {
     std::int64_t pitch = 2;  ///< tiles of a row, including the idle one
     std::int64_t tiles = 2;  ///< of all rows, including the idle ones
     std::int64_t plane = 0;  ///< floats of one parity of rows and columns of a channel
-    const std::int32_t* inside =
-        nullptr;  ///< (2 × 2, plane): −1 if that output of a tile lies in the image, otherwise 0
+    /// (2 × 2, plane): −1 if that output of a tile lies in the image, otherwise 0.
+    const std::int32_t* inside = nullptr;
 };
 
 /// One pass through a 3 × 3 convolution with stride 1 over a sample in planes.

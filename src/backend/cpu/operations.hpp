@@ -33,4 +33,8 @@ template <>
 template <>
 [[nodiscard]] std::int64_t scratch_bytes(const LinearShape& shape);
 
+/// Returns the bytes that an operation of this shape keeps per thread, beyond its weights, packed twice, and their
+/// gradient in their canonical size.
+[[nodiscard]] std::int64_t kept_bytes(const ConvolutionShape& shape);
+
 }  // namespace finch::backend::cpu

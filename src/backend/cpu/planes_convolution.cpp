@@ -1,10 +1,10 @@
 #include "finch/backend/planes.hpp"
+#include "finch/base/error.hpp"
 
 #include "elementwise.hpp"
 #include "gradient_sums.hpp"
 #include "kernels.hpp"
 #include "own_convolution.hpp"
-#include "rounding.hpp"
 #include "slices.hpp"
 
 #include <algorithm>
@@ -47,6 +47,10 @@ struct Sample {
     }
 };
 
+std::int64_t packed_floats(const ConvolutionShape& shape) {
+    return 16 * shape.channels_in * shape.channels_out;
+}
+
 class PlanesConvolution : public Operation {
 public:
     explicit PlanesConvolution(const ConvolutionShape& shape)
@@ -58,9 +62,10 @@ public:
           backward_{shape.channels_out, shape.channels_in, grad_image_.geometry()},
           x_{shape.x_layout, shape.height, shape.width, shape.channels_in},
           y_{shape.y_layout, shape.height_out(), shape.width_out(), shape.channels_out},
-          forward_weights_(packed_floats()),
-          backward_weights_(shape.needs_input_grad ? packed_floats() : 0),
-          sums_(kernels_.sums_floats(forward_)) {}
+          forward_weights_(packed_floats(shape)),
+          backward_weights_(shape.needs_input_grad ? packed_floats(shape) : 0),
+          sums_(kernels_.sums_floats(forward_)),
+          scratch_floats_(memory_of(shape).scratch) {}
 
     void pack(const float* parameters, float* /*buffers*/) override {
         parameters_ = parameters;
@@ -72,7 +77,7 @@ public:
 
     void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
         for_slices(shape_.batch, 1, [&](std::size_t /*slice*/, std::int64_t begin, std::int64_t end) {
-            float* const memory = workspace(memory_floats());
+            float* const memory = workspace(scratch_floats_);
             for (std::int64_t n = begin; n < end; ++n) {
                 compute_sample(x[0], y, n, memory);
             }
@@ -82,7 +87,7 @@ public:
     void backward(const Pass& pass, std::span<const float* const> x, const float* y, float* grad_y,
                   std::span<float* const> grad_x, float* grad_parameters) override {
         sums_.add(pass, shape_.batch, [&](std::int64_t begin, std::int64_t end, float* sums) {
-            float* const memory = workspace(memory_floats());
+            float* const memory = workspace(scratch_floats_);
             for (std::int64_t n = begin; n < end; ++n) {
                 const float* const grad = add_sample(x[0], y, grad_y, n, sums, memory);
                 if (shape_.needs_input_grad) {
@@ -94,11 +99,19 @@ public:
             kernels_.write_gradient(forward_, sums_.total(), grad_parameters, grad_parameters + shape_.weights());
         }
     }
+    [[nodiscard]] static OwnMemory memory_of(const ConvolutionShape& shape) {
+        const PlanesKernels& own = kernels().planes;
+        const PlanesImage image(shape.height_out(), shape.width_out());
+        const PlanesImage grad_image(shape.height, shape.width);
+        const PlanesPass forward{shape.channels_in, shape.channels_out, image.geometry()};
+        const PlanesPass backward{shape.channels_out, shape.channels_in, grad_image.geometry()};
+        return {.kept = 2 * packed_floats(shape) + own.sums_floats(forward),
+                .scratch = std::max(image.floats(1), grad_image.floats(1)) * (shape.channels_in + shape.channels_out) +
+                           std::max(own.scratch_floats(forward), own.scratch_floats(backward))};
+    }
     [[nodiscard]] std::string implementation() const override { return std::string("finch:planes:") + kernels().name; }
 
 private:
-    [[nodiscard]] std::int64_t packed_floats() const { return 16 * shape_.channels_in * shape_.channels_out; }
-
     /// Returns sample `n` of `tensor` in planes: in place, or as a copy in `memory`.
     const float* in_planes(const Sample& tensor, const PlanesImage& image, std::int64_t padding, const float* values,
                            std::int64_t n, float* memory) const {
@@ -159,12 +172,6 @@ private:
         }
     }
 
-    /// The floats of the copies in planes and of the scratch memory of a kernel.
-    [[nodiscard]] std::int64_t memory_floats() const {
-        return std::max(image_.floats(1), grad_image_.floats(1)) * (x_.channels + y_.channels) +
-               std::max(kernels_.scratch_floats(forward_), kernels_.scratch_floats(backward_));
-    }
-
     ConvolutionShape shape_;
     const PlanesKernels& kernels_;
     PlanesImage image_, grad_image_;  ///< of y and its gradient; of the gradient of x
@@ -172,39 +179,45 @@ private:
     Sample x_, y_;
     AlignedFloats forward_weights_, backward_weights_;
     GradientSums sums_;
+    std::int64_t scratch_floats_;        ///< of one thread: copies in planes, and the scratch memory of a kernel
     const float* parameters_ = nullptr;  ///< canonical; the bias is read from here
 };
 
-}  // namespace
-
-namespace {
-
-/// True if the kernels support this shape, and few of their lanes are idle. The limits were measured for 1 to 40
-/// channels on 4 × 4 to 112 × 112 pixels (tools/bench/operations.py).
+/// True if few lanes of the kernels are idle. The limits were measured for 1 to 40 channels on 4 × 4 to 112 × 112
+/// pixels (tools/bench/operations.py).
 bool is_fast(const ConvolutionShape& shape) {
     const double least_use = kernels().lanes == 16 ? 0.8 : 0.6;
-    const bool is_float32 = shape.precision != Precision::bfloat16 || !has_bfloat16();
     const PlanesSize size(shape.height_out(), shape.width_out());
     const std::int64_t whole = (size.tiles + PlanesSize::block - 1) / PlanesSize::block * PlanesSize::block;
     const auto pixels = static_cast<double>(shape.height_out() * shape.width_out());
-    return is_float32 && shape.kernel == 3 && shape.stride == 1 && shape.groups == 1 && shape.dilation == 1 &&
-           std::max(shape.padding_before, shape.padding_after) <= 2 &&
-           std::min(shape.channels_in, shape.channels_out) < least_channels_of_vectors && shape.channels_out >= 4 &&
+    return std::min(shape.channels_in, shape.channels_out) < least_channels_of_vectors && shape.channels_out >= 4 &&
            pixels / 4 >= least_use * static_cast<double>(whole);
+}
+
+bool computes_in_planes(const ConvolutionShape& shape) {
+    if (shape.x_layout == Layout::nhwc && shape.y_layout == Layout::nhwc) {
+        return is_own_shape(shape) && is_fast(shape) && shape.channels_in >= 4;
+    }
+    if (!is_own_shape(shape) || shape.padding_before != 1 || shape.padding_after != 1 ||
+        (shape.y_layout == Layout::planes && shape.activation != Activation::none &&
+         shape.activation != Activation::relu)) {
+        throw Error("this convolution cannot have activations in planes");
+    }
+    return true;
 }
 
 }  // namespace
 
 bool prefers_planes(const ConvolutionShape& shape) {
-    return is_fast(shape) && shape.padding_before == 1 && shape.padding_after == 1;
+    return is_own_shape(shape) && is_fast(shape) && shape.padding_before == 1 && shape.padding_after == 1;
 }
 
 std::unique_ptr<Operation> make_planes_convolution(const ConvolutionShape& shape) {
-    const bool is_in_chain = shape.x_layout == Layout::planes || shape.y_layout == Layout::planes;
-    if (!is_in_chain && (!is_fast(shape) || shape.channels_in < 4)) {
-        return nullptr;
-    }
-    return std::make_unique<PlanesConvolution>(shape);
+    return computes_in_planes(shape) ? std::make_unique<PlanesConvolution>(shape) : nullptr;
+}
+
+std::optional<OwnMemory> planes_memory(const ConvolutionShape& shape) {
+    return computes_in_planes(shape) ? std::optional(PlanesConvolution::memory_of(shape)) : std::nullopt;
 }
 
 }  // namespace finch::backend::cpu

@@ -30,7 +30,7 @@ FINCH_INLINE Vector load_once(const float* from) {
     Vector vector = load(from);
 #if defined(__x86_64__)
     asm("" : "+v"(vector));
-#else
+#elif defined(__aarch64__)
     asm("" : "+w"(vector));
 #endif
     return vector;
@@ -132,7 +132,7 @@ FINCH_INLINE void for_parts(std::int64_t items, std::int64_t most, Work work) {
 
 /// The five one-dimensional transforms of Winograd's minimal filtering F(m, 3) (Lavin and Gray, "Fast Algorithms for
 /// Convolutional Neural Networks", arXiv 1509.09308): `input` is Bᵀ, `kernel` G, `output` Aᵀ. For the gradient of the
-/// kernel, `gradient` is A and `weight` is Gᵀ.
+/// kernel, `gradient` is A and `weight` is Gᵀ. The transforms of the kernel take vectors or single floats.
 template <int m>
 struct Minimal;
 
@@ -145,8 +145,9 @@ struct Minimal<2> {
         t[2] = d[2] - d[1];
         t[3] = d[1] - d[3];
     }
-    FINCH_INLINE static void kernel(const Vector (&g)[3], Vector (&t)[4]) {
-        const Vector sum = g[0] + g[2];
+    template <class Value>
+    FINCH_INLINE static void kernel(const Value (&g)[3], Value (&t)[4]) {
+        const Value sum = g[0] + g[2];
         t[0] = g[0];
         t[1] = 0.5F * (sum + g[1]);
         t[2] = 0.5F * (sum - g[1]);
@@ -162,8 +163,9 @@ struct Minimal<2> {
         t[2] = y[0] - y[1];
         t[3] = -y[1];
     }
-    FINCH_INLINE static void weight(const Vector (&t)[4], Vector (&g)[3]) {
-        const Vector sum = 0.5F * (t[1] + t[2]);
+    template <class Value>
+    FINCH_INLINE static void weight(const Value (&t)[4], Value (&g)[3]) {
+        const Value sum = 0.5F * (t[1] + t[2]);
         g[0] = t[0] + sum;
         g[1] = 0.5F * (t[1] - t[2]);
         g[2] = sum + t[3];
@@ -188,9 +190,10 @@ struct Minimal<4> {
         t[4] = r - s;
         t[5] = aabb * d[1] - (aa + bb) * d[3] + d[5];
     }
-    FINCH_INLINE static void kernel(const Vector (&g)[3], Vector (&t)[6]) {
-        const Vector p = of_a * g[0] + of_a * aa * g[2];
-        const Vector r = of_b * g[0] + of_b * bb * g[2];
+    template <class Value>
+    FINCH_INLINE static void kernel(const Value (&g)[3], Value (&t)[6]) {
+        const Value p = of_a * g[0] + of_a * aa * g[2];
+        const Value r = of_b * g[0] + of_b * bb * g[2];
         t[0] = (1 / aabb) * g[0];
         t[1] = p + of_a * a * g[1];
         t[2] = p - of_a * a * g[1];
@@ -220,9 +223,10 @@ struct Minimal<4> {
         t[4] = r - s;
         t[5] = y[3];
     }
-    FINCH_INLINE static void weight(const Vector (&t)[6], Vector (&g)[3]) {
-        const Vector p = of_a * (t[1] + t[2]);
-        const Vector r = of_b * (t[3] + t[4]);
+    template <class Value>
+    FINCH_INLINE static void weight(const Value (&t)[6], Value (&g)[3]) {
+        const Value p = of_a * (t[1] + t[2]);
+        const Value r = of_b * (t[3] + t[4]);
         g[0] = (1 / aabb) * t[0] + p + r;
         g[1] = of_a * a * (t[1] - t[2]) + of_b * b * (t[3] - t[4]);
         g[2] = aa * p + bb * r + t[5];
@@ -230,12 +234,12 @@ struct Minimal<4> {
 };
 
 /// Applies a one-dimensional transform to the columns and then to the rows of a tile.
-template <auto step, int from_side, int to_side>
-FINCH_INLINE void both_ways(const Vector (&from)[from_side][from_side], Vector (&to)[to_side][to_side]) {
-    Vector half[to_side][from_side];
+template <auto step, class Value, int from_side, int to_side>
+FINCH_INLINE void both_ways(const Value (&from)[from_side][from_side], Value (&to)[to_side][to_side]) {
+    Value half[to_side][from_side];
     FINCH_UNROLL for (int s = 0; s < from_side; ++s) {
-        Vector column[from_side];
-        Vector result[to_side];
+        Value column[from_side];
+        Value result[to_side];
         FINCH_UNROLL for (int r = 0; r < from_side; ++r) {
             column[r] = from[r][s];
         }
