@@ -8,6 +8,7 @@
 #include <limits>
 #include <new>
 #include <string>
+#include <vector>
 
 using namespace finch;
 using namespace finch::test;
@@ -43,6 +44,23 @@ std::vector<float> many_numbers() {
 }
 
 }  // namespace
+
+TEST_CASE("maximum pooling: the first of equal pixels gets the gradient, and NaN is the maximum, as in PyTorch") {
+    const auto device = make_cpu_device(1);
+    const auto pooling = device->make(PoolingShape{.batch = 1, .height = 2, .width = 4, .channels = 1});
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    const Buffer x = on_device(*device, std::vector{1.0F, 3.0F, 2.0F, 5.0F, 3.0F, 3.0F, nan, 4.0F});
+    const Buffer y = device->allocate(2);
+    const Buffer grad_y = on_device(*device, std::vector{7.0F, 9.0F});
+    const Buffer grad_x = on_device(*device, std::vector<float>(8, 77.0F));
+
+    forward(*device, *pooling, x, y);
+    backward(*device, *pooling, x, y, grad_y, grad_x, Buffer());
+
+    CHECK(y.span()[0] == 3.0F);
+    CHECK(std::isnan(y.span()[1]));
+    CHECK(from_device(*device, grad_x) == std::vector{0.0F, 7.0F, 0.0F, 0.0F, 0.0F, 0.0F, 9.0F, 0.0F});
+}
 
 TEST_CASE("sigmoid and tanh differ from float64 by a few units in the last place at most, for small and large x") {
     const std::vector<float> x = many_numbers();
