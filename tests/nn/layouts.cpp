@@ -1,4 +1,4 @@
-// Tests of activations in planes.
+// Tests of activations in planes, and of the memory of models.
 #include "finch/backend/device.hpp"
 #include "finch/nn/model.hpp"
 
@@ -84,4 +84,17 @@ TEST_CASE("layouts: planes give the logits and gradients of NHWC, for odd and ev
         CHECK(largest_difference(nhwc.grads(), planes.grads()) < 1e-5);
         CHECK(planes.loss() == loss);
     }
+}
+
+TEST_CASE("layouts: the memory of a model contains what the kernels keep, for each thread of the device") {
+    const ModelPlan plan =
+        plan_model({convolution(32), convolution(32), FlattenLayer{}, LinearLayer{}}, {8, 8, 32}, 3, 4);
+    const auto one = backend::make_cpu_device(1);
+    const auto three = backend::make_cpu_device(3);
+
+    const std::int64_t of_thread = memory_bytes(*one, plan) - plan.bytes;
+
+    // Each transformed kernel has 16 values or more instead of 9, in both packed copies and in the sums.
+    CHECK(of_thread >= 2 * 3 * (16 - 9) * 32 * 32 * 4);
+    CHECK(memory_bytes(*three, plan) == plan.bytes + 3 * of_thread);
 }
