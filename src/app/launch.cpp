@@ -55,16 +55,21 @@ int alone(const std::function<int()>& verb) {
     }
 }
 
+int refuse(const std::string& problem) {
+    if (cluster::rank_before_mpi(cluster::Environment::of_this_process()) != 0) {
+        return exit_done;
+    }
+    complain(problem);
+    return exit_input;
+}
+
 int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>& verb, BadLaunch bad_launch) {
     const cluster::Environment environment = cluster::Environment::of_this_process();
     const cluster::MpiStart mpi = comm::mpi_start();
     const auto problem = cluster::launch_problem(environment, mpi);
     const bool has_mpi = mpi.starts_alone_in_step || !environment.text("SLURM_STEP_ID");  // can report the problem
     if (problem && (bad_launch == BadLaunch::refuse || !has_mpi)) {
-        if (environment.number("SLURM_PROCID").value_or(0) == 0) {
-            complain(*problem);
-        }
-        return exit_input;
+        return refuse(*problem);
     }
     watch_start(environment);
     comm::Session session(argc, argv);

@@ -5,10 +5,8 @@
 #include "finch/app/plan.hpp"
 #include "finch/app/verbs.hpp"
 #include "finch/base/format.hpp"
-#include "finch/base/log.hpp"
 #include "finch/base/parsed.hpp"
 #include "finch/base/version.hpp"
-#include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/config/tree.hpp"
 #include "finch/doctor/doctor.hpp"
@@ -337,14 +335,6 @@ void add_completion_table(CLI::App& app) {
                               throw CLI::Success();
                           })
         ->group("");
-}
-
-/// Prints the message on the first rank, and returns the exit code.
-int refuse(const std::string& problem) {
-    if (cluster::rank_before_mpi(cluster::Environment::of_this_process()) == 0) {
-        complain(problem);
-    }
-    return exit_input;
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 """Checks mistaken command lines: exit code 2, one line in total with the command that was meant, for any number of
 ranks."""
 import re
+import subprocess
 
-from harness import SOURCE, TINY, Folder, check, passed
+from harness import SOURCE, TINY, Folder, check, environment, passed
 
 # {command line: parts of the message}
 MISTAKES = {
@@ -65,5 +66,16 @@ with Folder() as folder:
     check(len(rows) > 5, f"{len(rows)} rows")
     output = folder.run(4, "evolve", "--resume", "tiny.yaml", expect=2)
     check(output.count("finch: ") == 1, f"not one message of 4 ranks:\n{output}")
+    # mpirun ends all ranks when one fails: a rank that prints nothing must not fail before the rank that prints.
+    for arguments, variables in (
+        (["zebra"], {"OMPI_COMM_WORLD_RANK": "{rank}"}),
+        (["evolve", "tiny.yaml"], {"SLURM_PROCID": "{rank}", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2"}),
+    ):
+        for rank, code in ((0, 2), (1, 0)):
+            own = {name: text.format(rank=rank) for name, text in variables.items()}
+            done = subprocess.run(folder.command(0, *arguments), cwd=folder.path, env=environment() | own, text=True,
+                                  capture_output=True, stdin=subprocess.DEVNULL)
+            check(done.returncode == code and done.stderr.count("finch: ") == (rank == 0) and not done.stdout,
+                  f"finch {arguments} on rank {rank}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
     passed("what people type instead of a verb leads to it; one rank of several prints the message")
 

@@ -12,6 +12,11 @@ namespace finch::app {
 /// written.
 [[nodiscard]] int alone(const std::function<int()>& verb);
 
+/// Prints `problem` on the first rank of the launcher, before MPI_Init. Returns the exit code: exit_input on the first
+/// rank, and exit_done on the others, because mpirun ends the first rank, perhaps before it has printed, as soon as
+/// another one fails.
+[[nodiscard]] int refuse(const std::string& problem);
+
 /// The reaction if the launcher started processes that MPI does not connect. `refuse`: prints an error and ends.
 /// `tell`: runs the verb, which reports the problem itself.
 enum class BadLaunch { refuse, tell };
