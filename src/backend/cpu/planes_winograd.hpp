@@ -238,26 +238,19 @@ struct Planes {
         }
     }
 
-    FINCH_INLINE static float total(const float* sums) {
-        float sum = 0;
-        for (std::int64_t lane = 0; lane < lanes; ++lane) {
-            sum += sums[lane];
-        }
-        return sum;
-    }
     static void write_gradient(const PlanesPass& pass, const float* sums, float* grad_weights, float* grad_bias) {
         const std::int64_t row = pass.channels_out * lanes;
         for (std::int64_t o = 0; o < pass.channels_out; ++o) {
-            grad_bias[o] = total(sums + places * pass.channels * row + o * lanes);
+            grad_bias[o] = sum_of(load(sums + places * pass.channels * row + o * lanes));
             for (std::int64_t i = 0; i < pass.channels; ++i, grad_weights += 9) {
-                float transformed[side][side];
-                float kernel[3][3];
-                for (int p = 0; p < places; ++p) {
-                    transformed[p / side][p % side] = total(sums + (p * pass.channels + i) * row + o * lanes);
+                Vector transformed[side][side];
+                Vector kernel[3][3];
+                FINCH_UNROLL for (int p = 0; p < places; ++p) {
+                    transformed[p / side][p % side] = load(sums + (p * pass.channels + i) * row + o * lanes);
                 }
-                both_ways<&Minimal<2>::weight<float>>(transformed, kernel);
-                for (int k = 0; k < 9; ++k) {
-                    grad_weights[k] = kernel[k / 3][k % 3];
+                both_ways<&Minimal<2>::weight<Vector>>(transformed, kernel);
+                FINCH_UNROLL for (int k = 0; k < 9; ++k) {
+                    grad_weights[k] = sum_of(kernel[k / 3][k % 3]);
                 }
             }
         }

@@ -56,6 +56,19 @@ FINCH_INLINE std::int64_t larger(std::int64_t a, std::int64_t b) {
     return a > b ? a : b;
 }
 
+/// Returns the sum of the lanes. The halves of a vector are added first, so that few additions wait for another.
+FINCH_INLINE float sum_of(Vector vector) {
+    using Four = float __attribute__((vector_size(16)));
+    Four parts[lanes / 4];
+    __builtin_memcpy(parts, &vector, sizeof(vector));
+    FINCH_UNROLL for (std::int64_t half = lanes / 8; half > 0; half /= 2) {
+        FINCH_UNROLL for (std::int64_t k = 0; k < half; ++k) {
+            parts[k] += parts[half + k];
+        }
+    }
+    return (parts[0][0] + parts[0][2]) + (parts[0][1] + parts[0][3]);
+}
+
 /// `count` channels in vectors. If `count` is not a multiple of the lanes, the last vector overlaps the previous one,
 /// so that no vector reaches beyond the last channel. `count` must be at least `lanes`.
 FINCH_INLINE std::int64_t vectors_of(std::int64_t count) {
