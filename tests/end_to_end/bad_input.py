@@ -57,9 +57,10 @@ with Folder() as folder:
     output = folder.run(4, "evolve", "tiny.yaml", expect=2)
     check(output.count("finch: ") == 1 and 'FINCH_WINOGRAD_TILE is "3"; it must be 2 or 4' in output, f"a wrong tile\n{output}")
     del os.environ["FINCH_WINOGRAD_TILE"]
-    for rank, messages in (("0", 1), ("1", 0)):  # srun without MPI starts 4 separate programs: only task 0 prints
+    # srun without MPI starts 4 separate programs: only task 0 prints, and fails.
+    for rank, messages, code in (("0", 1, 2), ("1", 0, 0)):
         os.environ.update(SLURM_STEP_NUM_TASKS="4", SLURM_PROCID=rank)
-        output = folder.run(0, "evolve", "tiny.yaml", expect=2)
+        output = folder.run(0, "evolve", "tiny.yaml", expect=code)
         check(output.count("finch: ") == messages == output.count("--mpi=pmix"), f"task {rank} of srun without MPI says\n{output}")
     check(not (folder.path / "runs").exists(), "srun without MPI made a run directory")
     passed(f"{len(CASES) + 7} kinds of bad input, one message each, exit code 2")
