@@ -28,7 +28,8 @@ for program in "${programs[@]}"; do
 done
 cp "$build/gpu_tests.txt" "$out/"
 cp "$here/gpu_check.sh" "$here/bench/gpu_step.py" "$out/"
-mkdir -p "$out/tests/nn" && cp -r "$here/../tests/nn/fixtures" "$out/tests/nn/"
+mkdir -p "$out/tests/nn" "$out/tests/cuda" && cp -r "$here/../tests/nn/fixtures" "$out/tests/nn/"
+cp "$here/../tests/cuda/engines.txt" "$out/tests/cuda/"
 
 # Open MPI loads its plugins from a folder; OPAL_PREFIX gives its location in the pack. The same folder contains the
 # texts of the messages, and bin/orted, which even a program without mpirun starts.

@@ -18,7 +18,9 @@ public:
     MpiAllReduce(const Group& group, double timeout_seconds) : group_(group), timeout_seconds_(timeout_seconds) {}
 
     /// True for a single rank, which has nothing to sum.
-    [[nodiscard]] bool is_graph_capturable() const override { return group_.size() == 1; }
+    [[nodiscard]] backend::CaptureAs capture_as() const override {
+        return group_.size() == 1 ? backend::CaptureAs::graph : backend::CaptureAs::calls;
+    }
 
     void start(std::span<float> bucket) override {
         if (group_.size() == 1) {

@@ -42,6 +42,8 @@ public:
     NcclCommunicator(const NcclCommunicator&) = delete;
     NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
+    [[nodiscard]] int size() const { return group_.size(); }
+
     /// Every graph that contains sums of this communicator must be destroyed before the communicator.
     ~NcclCommunicator() {
         if (std::uncaught_exceptions() > exceptions_) {
@@ -191,7 +193,10 @@ public:
         communicator_.connect();
     }
 
-    [[nodiscard]] bool is_graph_capturable() const override { return true; }
+    /// NCCL requires that a sum is captured on all ranks or on none.
+    [[nodiscard]] backend::CaptureAs capture_as() const override {
+        return communicator_.size() == 1 ? backend::CaptureAs::graph : backend::CaptureAs::graph_or_error;
+    }
 
     void start(std::span<float> bucket) override { fork(bucket); }
 

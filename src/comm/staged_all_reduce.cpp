@@ -34,7 +34,7 @@ public:
     StagedAllReduce(const StagedAllReduce&) = delete;
     StagedAllReduce& operator=(const StagedAllReduce&) = delete;
 
-    [[nodiscard]] bool is_graph_capturable() const override { return group_.size() == 1; }
+    [[nodiscard]] backend::CaptureAs capture_as() const override { return mpi_->capture_as(); }
 
     void start(std::span<float> bucket) override {
         if (group_.size() == 1) {

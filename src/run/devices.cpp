@@ -60,13 +60,13 @@ cluster::DeviceWishes device_wishes(const config::Config& config) {
 }
 
 std::unique_ptr<backend::Device> make_device(cluster::DeviceKind kind, int index, int threads,
-                                             std::function<std::int64_t()> free_memory) {
+                                             std::function<std::int64_t()> free_memory, int ranks_on_it) {
     switch (kind) {
         case cluster::DeviceKind::automatic:
         case cluster::DeviceKind::cpu:
             break;
         case cluster::DeviceKind::cuda:
-            return backend::make_cuda_device(index);
+            return backend::make_cuda_device(index, ranks_on_it);
     }
     return backend::make_cpu_device(threads, std::move(free_memory));
 }
@@ -107,12 +107,13 @@ OpenedDevice open_device(const comm::Session& session, const config::Config& con
     const int index = map.device.at(rank);
     on_every_rank(MPI_COMM_WORLD, [&] {
         const cluster::Place& place = placement.mine(session.world_rank());
-        opened.device = make_device(map.kind, index, placement.threads, free_memory(place.local_ranks));
+        opened.ranks_on_it = index != cluster::no_device ? map.sharing.at(rank) : 1;
+        opened.device =
+            make_device(map.kind, index, placement.threads, free_memory(place.local_ranks), opened.ranks_on_it);
     });
     opened.description = opened.device->name();
     if (index != cluster::no_device) {
         opened.uuid = mine.at(static_cast<std::size_t>(index)).uuid;
-        opened.ranks_on_it = map.sharing.at(rank);
         opened.description = fmt::format("{} {} ({})", map.name(rank), opened.device->name(), opened.uuid);
     }
     return opened;

@@ -36,7 +36,6 @@ Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::Model
     for (backend::Images* const each : {&images, &distorted}) {
         each->class_weights.assign(class_weights.begin(), class_weights.end());
     }
-    const auto how = all_reduce.is_graph_capturable() ? backend::CaptureAs::graph : backend::CaptureAs::calls;
     training_.context = device.make_step_context(distorted, model_.plan().batch);
     if (most_training_steps() < 1) {
         throw ConfigError(
@@ -50,7 +49,7 @@ Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::Model
     if (const std::int64_t floats = added_gradients(model_.plan().parameters, options); floats > 0) {
         added_grads_ = device.allocate(static_cast<std::size_t>(floats));
     }
-    training_.step = device.capture([this] { train_once(); }, how);
+    training_.step = device.capture([this] { train_once(); }, all_reduce.capture_as());
     validation_.context = device.make_step_context(images, model_.plan().batch);
     validation_.step = device.capture([this] { evaluate_step(device_, *validation_.context, model_, loss_, timer_); },
                                       backend::CaptureAs::graph);

@@ -61,7 +61,7 @@ bool equal_on_all_ranks(const std::vector<float>& values) {
 class WrongAllReduce : public AllReduce {
 public:
     WrongAllReduce(AllReduce& right, float error) : right_(right), error_(error) {}
-    [[nodiscard]] bool is_graph_capturable() const override { return right_.is_graph_capturable(); }
+    [[nodiscard]] backend::CaptureAs capture_as() const override { return right_.capture_as(); }
     void start(std::span<float> bucket) override {
         bucket[bucket.size() / 2] += error_;
         right_.start(bucket);

@@ -29,7 +29,7 @@ constexpr ConvolutionShape odd{.batch = 3,
                                .stride = 2,
                                .padding_before = 1,
                                .padding_after = 1,
-                               .activation = Activation::sigmoid};
+                               .activation = Activation::relu};
 
 /// `same` padding for an even kernel: one more row after the image than before.
 constexpr ConvolutionShape even{.batch = 3,
@@ -40,7 +40,7 @@ constexpr ConvolutionShape even{.batch = 3,
                                 .kernel = 4,
                                 .padding_before = 1,
                                 .padding_after = 2,
-                                .activation = Activation::tanh};
+                                .activation = Activation::relu};
 
 /// Restricts cuDNN's engines to the requests for which `offered` is true. Then checks that the implementation's name
 /// begins with `name`, and that all passes are right.
@@ -59,6 +59,31 @@ void check_choice(const ConvolutionShape& shape, const std::string& name,
 
 TEST_CASE("the preferred engine uses NHWC without copies, with fused bias and activation") {
     check_choice(odd, "cudnn:nhwc float32, fused", [](const CudnnRequest&) { return true; });
+}
+
+TEST_CASE("activations other than none and relu are not fused") {
+    for (const auto& [activation, name] : {std::pair{Activation::none, "cudnn:nhwc float32, fused"},
+                                           {Activation::sigmoid, "cudnn:nhwc float32 ("},
+                                           {Activation::tanh, "cudnn:nhwc float32 ("}}) {
+        ConvolutionShape shape = odd;
+        shape.activation = activation;
+        check_choice(shape, name, [](const CudnnRequest&) { return true; });
+    }
+}
+
+TEST_CASE("cuDNN's generic engine is used only if no other request has an engine") {
+    rehearsal::set_engines({{"eng0"}});
+    check_choice(odd, "cudnn:nhwc float32, fused (eng0)", [](const CudnnRequest&) { return true; });
+    rehearsal::set_engines({{"eng7_k0=1", {}, 1000, 16}, {"eng0"}});
+    check_choice(odd, "cudnn:nhwc float32, channels 16->16, fused (eng7_k0=1)",
+                 [](const CudnnRequest&) { return true; });
+    rehearsal::set_engines({rehearsal::Engine{}});
+}
+
+TEST_CASE("tf32 prefers channels in multiples of 4") {
+    ConvolutionShape shape = odd;
+    shape.precision = Precision::tf32;
+    check_choice(shape, "cudnn:nhwc float32, channels 4->12, fused", [](const CudnnRequest&) { return true; });
 }
 
 TEST_CASE("if no engine fuses, bias and activation are separate kernels") {
@@ -122,8 +147,7 @@ void check_padded(const Narrow& narrow) {
     shape.precision = narrow.precision;
     const auto device = make_device();
     Trial<ConvolutionShape> trial(*device, shape, 1);
-    CHECK(trial.operation->implementation().find("cudnn:nhwc " + narrow.name + " to float32, channels 8->16, fused") ==
-          0);
+    CHECK(trial.operation->implementation().find("cudnn:nhwc " + narrow.name + ", channels 8->16 (") == 0);
 
     forward(trial.device, *trial.operation, trial.device_x, trial.device_y);
 
@@ -148,30 +172,6 @@ Tensor narrowed(const Narrow& narrow, Tensor values) {
     return values;
 }
 
-/// Computes the differences between the gradients and the exact gradients of the rounded inputs. Returns the difference
-/// for the weights and the difference for x.
-std::pair<double, double> apart_from_rounded(const Narrow& narrow, std::function<bool(const CudnnRequest&)> offered) {
-    rehearsal::offer_engines(std::move(offered));
-    ConvolutionShape shape = odd;
-    shape.precision = narrow.precision;
-    shape.activation = Activation::none;
-    const auto device = make_device();
-    Trial<ConvolutionShape> trial(*device, shape, 1);
-    const Tensor grad_y = normal_tensor(trial.random, trial.expected.size());
-    const auto weights = static_cast<std::ptrdiff_t>(trial.parameters.size() - 10);
-    const Tensor narrow_parameters = narrowed(narrow, trial.parameters);
-    const auto expected = reference::backward(shape, narrowed(narrow, trial.x), narrow_parameters, trial.expected,
-                                              narrowed(narrow, grad_y));
-    const Buffer device_grad_y = on_device(*device, grad_y);
-    const Buffer grad_x = device->allocate(trial.x.size());
-    const Buffer grad_parameters = device->allocate(trial.parameters.size());
-    backward(trial.device, *trial.operation, trial.device_x, trial.device_y, device_grad_y, grad_x, grad_parameters);
-    const std::vector<float> grads = from_device(*device, grad_parameters);
-    return {difference(Tensor(grads.begin(), grads.begin() + weights),
-                       Tensor(expected.parameters.begin(), expected.parameters.begin() + weights)),
-            difference(from_device(*device, grad_x), expected.x)};
-}
-
 }  // namespace
 
 TEST_CASE("bfloat16 and float16: channels are padded to 8, and results equal float32's within the rounding") {
@@ -181,36 +181,39 @@ TEST_CASE("bfloat16 and float16: channels are padded to 8, and results equal flo
     }
 }
 
-TEST_CASE("bfloat16 and float16: gradients are summed and stored in float32") {
+TEST_CASE("bfloat16 and float16: gradients of weights have the inputs of float32, gradients of x are rounded") {
     for (const Narrow& narrow : narrow_ones) {
         CAPTURE(narrow.name);
-        const auto [weights, x] = apart_from_rounded(narrow, [](const CudnnRequest&) { return true; });
+        rehearsal::offer_engines([](const CudnnRequest&) { return true; });
+        ConvolutionShape shape = odd;
+        shape.precision = narrow.precision;
+        shape.activation = Activation::none;
+        const auto device = make_device();
+        Trial<ConvolutionShape> trial(*device, shape, 1);
+        const Tensor grad_y = normal_tensor(trial.random, trial.expected.size());
+        const auto exact = reference::backward(shape, trial.x, trial.parameters, trial.expected, grad_y);
+        const auto rounded = reference::backward(shape, trial.x, narrowed(narrow, trial.parameters), trial.expected,
+                                                 narrowed(narrow, grad_y));
+        const Buffer device_grad_y = on_device(*device, grad_y);
+        const Buffer grad_x = device->allocate(trial.x.size());
+        const Buffer grad_parameters = device->allocate(trial.parameters.size());
+        backward(trial.device, *trial.operation, trial.device_x, trial.device_y, device_grad_y, grad_x,
+                 grad_parameters);
 
-        CHECK(weights < 1e-6);
-        CHECK(x < 1e-6);
-    }
-}
-
-TEST_CASE("if engines write only 16 bits, the weights' gradients are computed in float32") {
-    for (const Narrow& narrow : narrow_ones) {
-        CAPTURE(narrow.name);
-        const auto [weights, x] = apart_from_rounded(narrow, [&](const CudnnRequest& request) {
-            return request.type == TensorType::float32 || request.output == narrow.type;
-        });
-
-        CHECK(weights > narrow.tolerance / 200);  // gradients of unrounded inputs
-        CHECK(weights < narrow.tolerance);
-        CHECK(x > narrow.tolerance / 200);  // the engine's output was rounded, too
-        CHECK(x < narrow.tolerance);
+        CHECK(difference(from_device(*device, grad_parameters), exact.parameters) < 1e-6);
+        CHECK(difference(from_device(*device, grad_x), narrowed(narrow, rounded.x)) < 1e-6);
+        CHECK(difference(from_device(*device, grad_x), exact.x) > narrow.tolerance / 200);
         for (const CudnnRequest& request : rehearsal::requests()) {
-            CHECK((request.pass != ConvolutionPass::weight_gradient || request.output == TensorType::float32));
+            CHECK((request.pass == ConvolutionPass::weight_gradient) == (request.type == TensorType::float32));
         }
     }
-    rehearsal::offer_engines([](const CudnnRequest&) { return true; });
 }
 
 TEST_CASE("float16: gradients above its range become infinite, small ones are kept, in both kinds of layers") {
     const auto device = make_device();
+    struct Gradients {
+        std::vector<float> x, parameters;
+    };
     const auto grads_of = [&](const auto& shape, double size) {
         Trial trial(*device, shape, 1);
         Tensor grad_y(trial.expected.size());
@@ -220,23 +223,28 @@ TEST_CASE("float16: gradients above its range become infinite, small ones are ke
         forward(*device, *trial.operation, trial.device_x, trial.device_y);
         backward(*device, *trial.operation, trial.device_x, trial.device_y, on_device(*device, grad_y), grad_x,
                  grad_parameters);
-        return from_device(*device, grad_parameters);
+        return Gradients{from_device(*device, grad_x), from_device(*device, grad_parameters)};
     };
     ConvolutionShape convolution = odd;
     convolution.precision = Precision::float16;
     convolution.activation = Activation::none;
     const LinearShape linear{.batch = 3, .channels = 50, .units = 60, .precision = Precision::float16};
-    for (const auto& grads : {grads_of(convolution, 1e6), grads_of(linear, 1e6)}) {
-        CHECK(!std::isfinite(grads[0]));
-        CHECK(std::isfinite(grads.back()));  // a bias' gradient is a float32 sum
+    const auto is_zero = [](float value) { return value == 0; };
+    const auto is_finite = [](float value) { return std::isfinite(value); };
+    for (const Gradients& grads : {grads_of(convolution, 1e6), grads_of(linear, 1e6)}) {
+        CHECK(std::none_of(grads.x.begin(), grads.x.end(), is_finite));
+        CHECK(std::isfinite(grads.parameters.back()));  // a bias' gradient is a float32 sum
     }
-    for (const auto& grads : {grads_of(convolution, 1e-7), grads_of(linear, 1e-7)}) {
-        CHECK(std::isfinite(grads[0]));
-        CHECK(grads[0] != 0);
+    for (const Gradients& grads : {grads_of(convolution, 1e-7), grads_of(linear, 1e-7)}) {
+        CHECK(std::all_of(grads.x.begin(), grads.x.end(), is_finite));
+        CHECK(!std::all_of(grads.x.begin(), grads.x.end(), is_zero));
     }
-    for (const auto& grads : {grads_of(convolution, 1e-8), grads_of(linear, 1e-8)}) {
-        CHECK(grads[0] == 0);
+    for (const Gradients& grads : {grads_of(convolution, 1e-8), grads_of(linear, 1e-8)}) {
+        CHECK(std::all_of(grads.x.begin(), grads.x.end(), is_zero));
     }
+    CHECK(std::isfinite(grads_of(convolution, 1e6).parameters[0]));  // float32
+    CHECK(!std::isfinite(grads_of(linear, 1e6).parameters[0]));
+    CHECK(grads_of(linear, 1e-8).parameters[0] == 0);
 }
 
 TEST_CASE("even kernels with asymmetric padding use cuDNN on padded images, for every kind of engine") {
@@ -259,8 +267,7 @@ TEST_CASE("even kernels with asymmetric padding use cuDNN on padded images, for 
         check(*device, shape);
         for (const Narrow& narrow : narrow_ones) {
             shape.precision = narrow.precision;
-            CHECK(device->make(shape)->implementation().find(narrow.name + " to float32, padded images") !=
-                  std::string::npos);
+            CHECK(device->make(shape)->implementation().find(narrow.name + ", padded images") != std::string::npos);
             const Trial<ConvolutionShape> trial(*device, shape, 1);
             forward(trial.device, *trial.operation, trial.device_x, trial.device_y);
             CHECK(difference(from_device(*device, trial.device_y), trial.expected) < narrow.tolerance);

@@ -140,6 +140,20 @@ TEST_CASE("unused pool memory counts as free; the pool keeps at most half of the
     rehearsal::reset();
 }
 
+TEST_CASE("four ranks on a device keep at most an eighth of its memory each") {
+    rehearsal::reset();
+    rehearsal::set_memory(std::size_t{8} << 20);
+    const auto device = make_cuda_device(0, 4);
+    { const Buffer large = device->allocate(std::size_t{6} << 18); }  // 6 MiB
+    device->synchronize();
+
+    std::size_t free = 0;
+    std::size_t total = 0;
+    REQUIRE(cudaMemGetInfo(&free, &total) == cudaSuccess);
+    CHECK(free >= total / 8 * 7);
+    rehearsal::reset();
+}
+
 TEST_CASE("a device without memory pools works as well") {
     rehearsal::reset();
     rehearsal::take_pools_away();

@@ -109,6 +109,23 @@ TEST_CASE("a step that cannot be captured runs call by call, and the stream rema
     }
 }
 
+TEST_CASE("a step in which other devices take part must be a graph; 32 steps need not be one graph") {
+    rehearsal::reset();
+    const Data data;
+    const auto device = make_cuda_device(0);
+    Step expected(*device, data);
+    expected.run(70);
+    Step none(*device, data, CaptureAs::graph_or_error);
+    rehearsal::fail("cudaGraphInstantiate", 1, cudaErrorMemoryAllocation);
+    CHECK_THROWS_WITH_AS(none.run(70), doctest::Contains("cannot be captured as a graph"), Error);
+    Step single(*device, data, CaptureAs::graph_or_error);
+    rehearsal::fail("cudaGraphInstantiate", 2, cudaErrorMemoryAllocation);
+
+    single.run(70);
+
+    CHECK(same(single.sums(), expected.sums()));
+}
+
 TEST_CASE("if there is no memory for a graph, the step runs call by call") {
     rehearsal::reset();
     const Data data;

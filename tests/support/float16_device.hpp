@@ -9,13 +9,15 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace finch::test {
 
 /// An operation with weights that rounds the factors of products (x, weights, gradient before the activation) to
-/// float16 and sums in float32. Biases and their gradients are not rounded.
+/// float16 and sums in float32. Biases and their gradients are not rounded. A convolution also rounds the sums of
+/// forward and of the gradient of x, and its gradients of weights are those of the unrounded factors.
 class Float16Operation : public backend::Operation {
 public:
     template <class Shape>
@@ -26,6 +28,7 @@ public:
           x_(inputs),
           grad_y_(outputs),
           parameters_(weights + channels) {
+        is_convolution_ = std::is_same_v<Shape, backend::ConvolutionShape>;
         shape.activation = backend::Activation::none;
         exact_ = device.make_exact(shape);
     }
@@ -33,11 +36,16 @@ public:
     void pack(const float* parameters, float* buffers) override {
         parameters_.assign(parameters, parameters + parameters_.size());
         round(parameters, parameters_.data(), weights_);
+        if (is_convolution_) {
+            bias_.assign(parameters_.begin() + static_cast<std::ptrdiff_t>(weights_), parameters_.end());
+            std::fill(parameters_.begin() + static_cast<std::ptrdiff_t>(weights_), parameters_.end(), 0.0F);
+        }
         exact_->pack(parameters_.data(), buffers);
     }
     void forward(const backend::Pass& pass, std::span<const float* const> x, float* y) override {
         exact_->forward(pass, rounded(x), y);
         for (std::size_t i = 0; i < grad_y_.size(); ++i) {
+            y[i] = is_convolution_ ? to_float16(y[i]) + bias_[i % bias_.size()] : y[i];
             y[i] = static_cast<float>(reference::activate(activation_, static_cast<double>(y[i])));
         }
     }
@@ -48,6 +56,17 @@ public:
         }
         round(grad_y, grad_y_.data(), grad_y_.size());
         exact_->backward(pass, rounded(x), y, grad_y_.data(), grad_x, grad_parameters);
+        if (is_convolution_) {
+            std::vector<float> ignored(x_.size());
+            float* const grad_of_exact_x = ignored.data();
+            std::vector<float> grads(grad_y, grad_y + grad_y_.size());
+            exact_->backward(pass, x, y, grads.data(), std::span(&grad_of_exact_x, 1), grad_parameters);
+            for (float* const grad : grad_x) {
+                if (grad != nullptr) {
+                    round(grad, grad, x_.size());
+                }
+            }
+        }
         const std::size_t channels = parameters_.size() - weights_;
         std::fill_n(grad_parameters + weights_, channels, 0.0F);
         for (std::size_t i = 0; i < grad_y_.size(); ++i) {
@@ -68,7 +87,9 @@ private:
 
     backend::Activation activation_;
     std::size_t weights_;
+    bool is_convolution_ = false;
     std::vector<float> x_, grad_y_, parameters_;
+    std::vector<float> bias_;  ///< of a convolution
     const float* rounded_x_ = nullptr;
     std::unique_ptr<backend::Operation> exact_;  ///< float32, without the activation
 };

@@ -80,7 +80,7 @@ class ClockedAllReduce : public comm::AllReduce {
 public:
     ClockedAllReduce(VirtualClock& clock, const comm::Group& group)
         : clock_(clock), group_(group), mpi_(comm::make_mpi_all_reduce(group, 30.0)) {}
-    [[nodiscard]] bool is_graph_capturable() const override { return mpi_->is_graph_capturable(); }
+    [[nodiscard]] backend::CaptureAs capture_as() const override { return mpi_->capture_as(); }
     void start(std::span<float> bucket) override { mpi_->start(bucket); }
     void progress() override { mpi_->progress(); }
     void wait() override {

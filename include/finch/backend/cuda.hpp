@@ -46,6 +46,6 @@ enum class CudaPath { automatic, library, direct };
 
 /// Like make_cuda_device(index), with an explicit choice of kernels. `direct` falls back to cuDNN and cuBLASLt for
 /// shapes that Finch's own kernels do not support.
-[[nodiscard]] std::unique_ptr<Device> make_cuda_device(int index, CudaPath path);
+[[nodiscard]] std::unique_ptr<Device> make_cuda_device(int index, CudaPath path, int ranks = 1);
 
 }  // namespace finch::backend

@@ -40,9 +40,10 @@ public:
     [[nodiscard]] virtual double seconds() const = 0;
 };
 
-/// How a captured step is executed. `graph`: the device repeats the step without the host. `calls`: the host executes
-/// the step call by call, because the host takes part in the step (MPI).
-enum class CaptureAs { graph, calls };
+/// How a captured step is executed. `graph`: the device repeats the step without the host; if there is no memory for a
+/// graph, the step runs call by call. `graph_or_error`: as a graph, because other devices take part in the step and do
+/// the same. `calls`: the host executes the step call by call, because the host takes part in the step (MPI).
+enum class CaptureAs { graph, graph_or_error, calls };
 
 /// A training device as one individual uses it: memory, planned operations, and one in-order stream. All pointers
 /// passed to a device's operations point to the device's own memory. The device makes one plan per shape. All
@@ -153,8 +154,9 @@ public:
 /// empty, there is no limit. Throws ConfigError if the environment variable FINCH_WINOGRAD_TILE is wrong.
 [[nodiscard]] std::unique_ptr<Device> make_cpu_device(int threads, std::function<std::int64_t()> free_memory = {});
 
-/// Throws ConfigError "built without CUDA" if the CUDA backend is not built.
-[[nodiscard]] std::unique_ptr<Device> make_cuda_device(int index);
+/// `ranks` is the number of this run's ranks that use the device. Throws ConfigError "built without CUDA" if the CUDA
+/// backend is not built.
+[[nodiscard]] std::unique_ptr<Device> make_cuda_device(int index, int ranks = 1);
 /// Returns the number of CUDA devices that this process sees; 0 if the CUDA backend is not built.
 [[nodiscard]] int cuda_device_count();
 

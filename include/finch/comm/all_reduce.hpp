@@ -15,9 +15,10 @@ class AllReduce {
 public:
     virtual ~AllReduce() = default;
 
-    /// True if the sums run entirely on the device, without host code. If true, a step can be captured as a graph
-    /// together with its sums.
-    [[nodiscard]] virtual bool is_graph_capturable() const = 0;
+    /// Returns how a step is captured together with its sums.
+    [[nodiscard]] virtual backend::CaptureAs capture_as() const = 0;
+    /// True if the sums run entirely on the device, without host code.
+    [[nodiscard]] bool is_graph_capturable() const { return capture_as() != backend::CaptureAs::calls; }
 
     /// Collective over the worker. Does not block. Starts to sum `bucket` in place, after all work that was enqueued on
     /// the device before. The caller must not touch the bucket until wait().

@@ -26,8 +26,10 @@ struct OpenedDevice {
 [[nodiscard]] cluster::DeviceWishes device_wishes(const config::Config& config);
 /// Opens a device of type `kind`, which must not be automatic. `index`: the index of a CUDA device. `threads`: the
 /// number of CPU threads of this rank. `free_memory`: returns the node memory that this rank may still use.
+/// `ranks_on_it`: the number of ranks on the CUDA device.
 [[nodiscard]] std::unique_ptr<backend::Device> make_device(cluster::DeviceKind kind, int index, int threads,
-                                                           std::function<std::int64_t()> free_memory = {});
+                                                           std::function<std::int64_t()> free_memory = {},
+                                                           int ranks_on_it = 1);
 
 /// Collective over the world. Gathers the visible devices of all ranks, assigns a device to each rank, and opens the
 /// device of this rank. Throws ConfigError on every rank if the devices do not satisfy the configuration.

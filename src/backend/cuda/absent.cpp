@@ -4,11 +4,11 @@
 
 namespace finch::backend {
 
-std::unique_ptr<Device> make_cuda_device(int) {
+std::unique_ptr<Device> make_cuda_device(int, int) {
     throw ConfigError("workers.device: cuda: this program was built without CUDA; auto and cpu serve");
 }
-std::unique_ptr<Device> make_cuda_device(int index, CudaPath) {
-    return make_cuda_device(index);
+std::unique_ptr<Device> make_cuda_device(int index, CudaPath, int ranks) {
+    return make_cuda_device(index, ranks);
 }
 int cuda_device_count() {
     return 0;

@@ -1,5 +1,7 @@
 #include "captured_step.hpp"
 
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 
 #include <exception>
@@ -45,7 +47,8 @@ private:
 CudaCapturedStep::CudaCapturedStep(Stream& stream, std::function<void()> work, CaptureAs how)
     : stream_(stream),
       work_(std::move(work)),
-      by_graph_(how == CaptureAs::graph),
+      by_graph_(how != CaptureAs::calls),
+      needs_graph_(how == CaptureAs::graph_or_error),
       begin_(make_timer()),
       end_(make_timer()) {}
 
@@ -83,6 +86,12 @@ void CudaCapturedStep::try_to_capture(bool as_many) {
         (as_many ? many_ : once_) = capture(as_many ? many : 1);
     } catch (const std::exception& error) {
         by_graph_ = false;
+        if (needs_graph_ && !once_) {
+            throw Error(
+                fmt::format("a step on {} cannot be captured as a graph, so it cannot take part in the sums of "
+                            "the worker's ranks: {}",
+                            stream_.facts().name, error.what()));
+        }
         spdlog::warn("a step on {} cannot be captured as a graph and runs call by call: {}", stream_.facts().name,
                      error.what());
     }

@@ -11,7 +11,7 @@ namespace finch::backend::cuda {
 /// A step on a stream, executed by CUDA graphs. One graph contains the step once, another graph contains it many times,
 /// so that the host launches rarely. The first execution is call by call, because libraries load their kernels and
 /// connect on first use. After the first execution the step is captured. If the capture fails, or there is no memory
-/// for a graph, steps run call by call.
+/// for a graph, steps run call by call, or run() throws Error (CaptureAs).
 class CudaCapturedStep : public CapturedStep {
 public:
     /// `stream` and everything that `work` uses must outlive this object.
@@ -30,6 +30,7 @@ private:
     Stream& stream_;
     std::function<void()> work_;
     bool by_graph_;
+    bool needs_graph_;  ///< calls are an error
     bool has_run_ = false;
     UniqueGraphExec once_;
     UniqueGraphExec many_;

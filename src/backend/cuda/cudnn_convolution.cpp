@@ -88,9 +88,9 @@ Places places_of(const EngineChoice& choice) {
     const ConvolutionShape& s = choice.request.shape;
     Pieces pieces;
     Places places;
-    places.x = pieces.take(bytes_of(choice.type_of_x()) * elements(pixels_in(s), s.channels_in));
-    places.y = pieces.take(bytes_of(choice.type_of_y()) * elements(pixels_out(s), s.channels_out));
-    places.weights = pieces.take(bytes_of(choice.type_of_weights()) * weight_elements(s));
+    places.x = pieces.take(bytes_of(choice.request.type) * elements(pixels_in(s), s.channels_in));
+    places.y = pieces.take(bytes_of(choice.request.type) * elements(pixels_out(s), s.channels_out));
+    places.weights = pieces.take(bytes_of(choice.request.type) * weight_elements(s));
     places.workspace = pieces.take(choice.pass->workspace_bytes());
     places.size = pieces.size();
     return places;
@@ -165,11 +165,11 @@ private:
     /// True if a pass uses the caller's buffer directly, because the pass needs float32 and the shape's own channels
     /// and size.
     [[nodiscard]] bool takes_x(const EngineChoice& choice) const {
-        return choice.type_of_x() == TensorType::float32 && choice.padded_in() == shape_.channels_in &&
+        return choice.request.type == TensorType::float32 && choice.padded_in() == shape_.channels_in &&
                !pads_images(shape_);
     }
     [[nodiscard]] bool takes_y(const EngineChoice& choice) const {
-        return choice.type_of_y() == TensorType::float32 && choice.padded_out() == shape_.channels_out;
+        return choice.request.type == TensorType::float32 && choice.padded_out() == shape_.channels_out;
     }
     /// Copies the bias if it needs padding or is not aligned as cuDNN requires.
     void pack_bias(const float* bias) {
@@ -226,7 +226,7 @@ private:
     /// Copies the images, with zeros around each image, in the type and channels of the pass.
     void pad_images(const EngineChoice& choice, const float* x, void* to) const {
         const ConvolutionShape& wide = choice.request.shape;
-        with_type(choice.type_of_x(), to, [&](auto* numbers) {
+        with_type(choice.request.type, to, [&](auto* numbers) {
             move_images(stream_.get(), shape_.batch, x, sizes_in(shape_), numbers, sizes_in(wide),
                         shape_.padding_before);
         });
@@ -234,7 +234,7 @@ private:
     /// Copies the gradient of the images and drops the gradient of the zeros around them.
     void cut_padding(const EngineChoice& choice, void* from, float* grad_x) const {
         const ConvolutionShape& wide = choice.request.shape;
-        with_type(choice.type_of_x(), from, [&](const auto* numbers) {
+        with_type(choice.request.type, from, [&](const auto* numbers) {
             move_images(stream_.get(), shape_.batch, numbers, sizes_in(wide), grad_x, sizes_in(shape_),
                         -shape_.padding_before);
         });
@@ -261,7 +261,7 @@ private:
     /// Converts the output of a pass to y, and applies the bias and the activation that the pass did not apply.
     void finish_forward(const EngineChoice& choice, void* from, const float* bias, Activation activation, float* y) {
         if (from != y || bias != nullptr) {
-            with_type(choice.type_of_y(), from, [&](const auto* numbers) {
+            with_type(choice.request.type, from, [&](const auto* numbers) {
                 bias_activation(stream_.get(), activation, numbers, choice.padded_out(), bias, y, pixels_out(shape_),
                                 shape_.channels_out);
             });
@@ -292,7 +292,7 @@ private:
         if (pads_images(shape_)) {
             cut_padding(choice, to, grad_x);
         } else if (to != grad_x) {
-            with_type(choice.type_of_x(), to, [&](const auto* numbers) {
+            with_type(choice.request.type, to, [&](const auto* numbers) {
                 copy_channels(stream_.get(), numbers, pixels_in(shape_), choice.padded_in(), grad_x,
                               shape_.channels_in);
             });

@@ -88,7 +88,7 @@ private:
             fe::graph::Tensor_attributes().set_name(name).set_dim(sizes).set_stride(strides_of(sizes)).set_uid(id));
     }
     void write(const TensorPointer& tensor, const Dimensions& sizes, std::int64_t id) {
-        tensor->set_output(true).set_uid(id).set_data_type(type_of(request_.output)).set_dim(sizes);
+        tensor->set_output(true).set_uid(id).set_data_type(type_of(request_.type)).set_dim(sizes);
         tensor->set_stride(strides_of(sizes));
     }
 
@@ -105,15 +105,8 @@ private:
                 .set_data_type(fe::DataType_t::FLOAT)
                 .set_uid(bias_id));
         sums = graph_->pointwise(sums, bias, pointwise(fe::PointwiseMode_t::ADD));
-        switch (fused(request_.shape.activation)) {
-            case FusedActivation::none:
-                break;
-            case FusedActivation::relu:
-                return graph_->pointwise(sums, pointwise(fe::PointwiseMode_t::RELU_FWD));
-            case FusedActivation::sigmoid:
-                return graph_->pointwise(sums, pointwise(fe::PointwiseMode_t::SIGMOID_FWD));
-            case FusedActivation::tanh:
-                return graph_->pointwise(sums, pointwise(fe::PointwiseMode_t::TANH_FWD));
+        if (request_.shape.activation == Activation::relu) {
+            sums = graph_->pointwise(sums, pointwise(fe::PointwiseMode_t::RELU_FWD));
         }
         return sums;
     }
@@ -158,6 +151,16 @@ std::vector<fe::NumericalNote_t> unwanted(const ConvolutionShape& shape) {
     return notes;
 }
 
+/// Makes cuDNN plan for the described device. Then planning needs neither a handle nor a driver.
+fe::error_t describe(fe::graph::Graph& graph, const DescribedDevice& device) {
+    const auto properties = std::make_shared<fe::DeviceProperties>();
+    fe::error_t status =
+        properties->deserialize(std::vector<std::uint8_t>(device.properties.begin(), device.properties.end()));
+    graph.set_device_properties(properties);
+    graph.set_sm_version(device.sm_version);
+    return status;
+}
+
 class PlannedPass : public CudnnPass {
 public:
     PlannedPass(Libraries& libraries, std::shared_ptr<fe::graph::Graph> graph, bool is_fused)
@@ -196,17 +199,22 @@ private:
 
 std::unique_ptr<CudnnPass> plan_cudnn_pass(Libraries& libraries, const CudnnRequest& request) {
     const auto graph = RequestGraph(request).graph();
-    cudnnHandle_t handle = libraries.cudnn();
-    auto status = graph->validate();
+    const DescribedDevice* const described = libraries.described_device();
+    auto status = described != nullptr ? describe(*graph, *described) : fe::error_t();
     if (status.is_good()) {
-        status = graph->build_operation_graph(handle);
+        status = graph->validate();
+    }
+    if (status.is_good()) {
+        status =
+            described != nullptr ? graph->build_operation_graph() : graph->build_operation_graph(libraries.cudnn());
     }
     if (status.is_good()) {
         status = graph->create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK});
     }
     if (status.is_good()) {
         graph->deselect_numeric_notes(unwanted(request.shape));
-        graph->deselect_workspace_greater_than(most_cudnn_workspace);
+        graph->deselect_behavior_notes({fe::BehaviorNote_t::RUNTIME_COMPILATION});
+        graph->deselect_workspace_greater_than(request.most_workspace);
         status = graph->check_support();
     }
     if (status.is_good()) {

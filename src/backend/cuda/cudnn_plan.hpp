@@ -18,10 +18,10 @@ enum class TensorType { float32, bfloat16, float16 };
 /// A request to cuDNN for one pass of a convolution. Activations are NHWC, weights are (out, kernel, kernel, in).
 struct CudnnRequest {
     ConvolutionPass pass = ConvolutionPass::forward;
-    ConvolutionShape shape;                   ///< its channels include the channel padding
-    TensorType type = TensorType::float32;    ///< of the inputs except the bias; sums are float32
-    TensorType output = TensorType::float32;  ///< of the output
-    bool is_fused = false;                    ///< forward: the plan includes bias and activation
+    ConvolutionShape shape;                 ///< its channels include the channel padding
+    TensorType type = TensorType::float32;  ///< of all tensors but the bias; sums are float32
+    bool is_fused = false;                  ///< forward: the plan includes bias and activation, none or relu
+    std::int64_t most_workspace = std::int64_t{64} << 20;  ///< bytes
 };
 
 /// The inputs and outputs of a pass, in device memory.
@@ -43,7 +43,8 @@ public:
 };
 
 /// Returns the plan that cuDNN's heuristics rank first. Considers only engines that are as exact and as reproducible as
-/// the shape requires. Returns null if cuDNN has no suitable engine.
+/// the shape requires, and that need no compilation at run time, which takes about a second per shape. Returns null if
+/// cuDNN has no suitable engine.
 [[nodiscard]] std::unique_ptr<CudnnPass> plan_cudnn_pass(Libraries& libraries, const CudnnRequest& request);
 
 // The cuDNN engines that a convolution may use.
@@ -60,10 +61,6 @@ enum class EngineNote {
     winograd_tile_6x6,
     winograd_tile_13x13
 };
-
-/// The maximum workspace of any engine. The workspace is part of a stream's scratch memory and is included in the size
-/// of that memory.
-inline constexpr std::int64_t most_cudnn_workspace = std::int64_t{64} << 20;
 
 /// Returns the properties that an engine must not have. In every precision, sums are float32 and inputs are never
 /// converted to a narrower type than requested. In half precision, gradients below 6e-8 would vanish. Engines that

@@ -144,10 +144,11 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Device> make_cuda_device(int index, CudaPath path) {
+std::unique_ptr<Device> make_cuda_device(int index, CudaPath path, int ranks) {
     ask_for_queues();
     FINCH_CUDA(cudaSetDevice(index));
-    const DeviceFacts facts = facts_of(index);
+    DeviceFacts facts = facts_of(index);
+    facts.ranks = ranks;
     if (facts.capability < 80) {
         throw ConfigError(
             fmt::format("workers.device: cuda:{} ({}) has compute capability {}.{}; Finch needs 8.0 (A100) "
@@ -157,8 +158,8 @@ std::unique_ptr<Device> make_cuda_device(int index, CudaPath path) {
     return std::make_unique<CudaDevice>(std::make_shared<Shared>(facts), path);
 }
 
-std::unique_ptr<Device> make_cuda_device(int index) {
-    return make_cuda_device(index, CudaPath::automatic);
+std::unique_ptr<Device> make_cuda_device(int index, int ranks) {
+    return make_cuda_device(index, CudaPath::automatic, ranks);
 }
 
 }  // namespace finch::backend

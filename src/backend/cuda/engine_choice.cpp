@@ -4,6 +4,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <utility>
@@ -36,6 +37,10 @@ ConvolutionShape over_padded_images(ConvolutionShape shape) {
     return shape;
 }
 
+[[nodiscard]] bool may_fuse(Activation activation) {
+    return activation == Activation::none || activation == Activation::relu;
+}
+
 /// Returns the type to which inputs are rounded before they are multiplied.
 TensorType type_of(Precision precision) {
     switch (precision) {
@@ -50,43 +55,65 @@ TensorType type_of(Precision precision) {
     return TensorType::float32;
 }
 
-/// Returns the requests to try with cuDNN, best first. Sums are always float32. For a 16-bit precision, the first
-/// requests have 16-bit inputs and float32 outputs. Requests with 16-bit outputs follow, except for gradients of
-/// weights. The channels of the 16-bit requests are padded to multiples of 8 for tensor cores. The last requests use
-/// float32, which is more exact: first with the shape's own channels, then with channels padded to multiples of 4.
+/// Returns the bytes of all tensors of a request. Engines for float32 in NHWC keep copies of the tensors in another
+/// layout in their workspace.
+std::int64_t tensor_bytes(const CudnnRequest& request) {
+    const ConvolutionShape& s = request.shape;
+    return 4 * (s.batch * s.height * s.width * s.channels_in +
+                s.batch * s.height_out() * s.width_out() * s.channels_out + s.weights());
+}
+
+/// Returns the requests to try with cuDNN, best first. The rules follow from the engines that cuDNN has
+/// (tests/cuda/engines.txt):
+/// - 16-bit tensors, with channels in multiples of 8 for tensor cores. All tensors have the same type, and nothing is
+///   fused: other engines would be compiled at run time. Gradients of weights are always float32, so they are requested
+///   in float32, in which tensor cores multiply in TF32.
+/// - float32, fused with the bias and no activation or relu; with another activation cuDNN has only its generic engine.
+///   The channels are as they are or padded. Tensor cores need multiples of 4, so in all precisions but float32 the
+///   padded requests come first.
 std::vector<CudnnRequest> candidates(ConvolutionPass pass, const ConvolutionShape& shape) {
     std::vector<CudnnRequest> requests;
-    const auto add = [&](const CudnnRequest& request) {
-        if (pass == ConvolutionPass::forward) {
+    const auto add = [&](CudnnRequest request) {
+        request.most_workspace = std::max(request.most_workspace, tensor_bytes(request) + (std::int64_t{1} << 20));
+        if (pass == ConvolutionPass::forward && request.type == TensorType::float32 && may_fuse(shape.activation)) {
             requests.push_back(request);
             requests.back().is_fused = true;
         }
         requests.push_back(request);
     };
-    CudnnRequest request{.pass = pass, .shape = pads_images(shape) ? over_padded_images(shape) : shape};
-    if (const TensorType type = type_of(shape.precision); type != TensorType::float32) {
-        request.type = type;
-        add(padded(request, 8));
-        if (pass != ConvolutionPass::weight_gradient) {
-            request.output = type;
-            add(padded(request, 8));
-        }
-        request.type = TensorType::float32;
-        request.output = TensorType::float32;
+    const CudnnRequest request{.pass = pass, .shape = pads_images(shape) ? over_padded_images(shape) : shape};
+    const TensorType type = type_of(shape.precision);
+    if (type != TensorType::float32 && pass != ConvolutionPass::weight_gradient) {
+        CudnnRequest narrow = padded(request, 8);
+        narrow.type = type;
+        add(narrow);
     }
-    add(request);
-    if (const CudnnRequest wider = padded(request, 4); wider.shape != request.shape) {
-        add(wider);
+    std::vector<std::int64_t> units{1, 4, 16};
+    if (shape.precision != Precision::float32) {
+        units = {4, 16, 1};
+    }
+    for (const std::int64_t unit : units) {
+        const CudnnRequest wider = padded(request, unit);
+        const bool is_new = std::none_of(requests.begin(), requests.end(), [&](const CudnnRequest& other) {
+            return other.type == wider.type && other.shape == wider.shape;
+        });
+        if (is_new) {
+            add(wider);
+        }
     }
     return requests;
+}
+
+/// Returns whether this is cuDNN's engine for any shape, which its heuristics rank last.
+bool is_generic(const std::string& engine) {
+    return engine == "eng0" || engine.starts_with("eng0_");
 }
 
 std::string type_name(const CudnnRequest& request) {
     if (request.type == TensorType::float32) {
         return "float32";
     }
-    const std::string name = request.type == TensorType::bfloat16 ? "bfloat16" : "float16";
-    return request.output == TensorType::float32 ? name + " to float32" : name;
+    return request.type == TensorType::bfloat16 ? "bfloat16" : "float16";
 }
 
 }  // namespace
@@ -100,6 +127,7 @@ EngineChoice choose_engine(Libraries& libraries, ConvolutionPass pass, const Con
     const std::string text =
         fmt::format("{} of a convolution {}x{}, {}->{} channels, batch {}", pass_names[static_cast<std::size_t>(pass)],
                     shape.kernel, shape.kernel, shape.channels_in, shape.channels_out, shape.batch);
+    EngineChoice generic;
     for (const CudnnRequest& request : candidates(pass, shape)) {
         if (auto found = plan_cudnn_pass(libraries, request)) {
             const ConvolutionShape& s = request.shape;
@@ -110,8 +138,16 @@ EngineChoice choose_engine(Libraries& libraries, ConvolutionPass pass, const Con
                                 : fmt::format(", channels {}->{}", s.channels_in, s.channels_out),
                             request.is_fused ? ", fused" : "", found->engine());
             spdlog::debug("{}: {}", text, name);
-            return {request, std::move(found), std::move(name)};
+            if (!is_generic(found->engine())) {
+                return {request, std::move(found), std::move(name)};
+            }
+            if (!generic.pass) {
+                generic = {request, std::move(found), std::move(name)};
+            }
         }
+    }
+    if (generic.pass) {
+        return generic;
     }
     throw ApiError(fmt::format("cuDNN has no engine for the {}", text));
 }

@@ -8,7 +8,9 @@
 #include <cudnn_graph.h>
 #include <map>
 #include <memory>
+#include <optional>
 #include <source_location>
+#include <string>
 #include <utility>
 
 namespace finch::backend::cuda {
@@ -30,13 +32,27 @@ struct CublasTraits {
     static void destroy(type handle) noexcept;
 };
 
+/// A device for which cuDNN plans without a driver.
+struct DescribedDevice {
+    std::string properties;  ///< JSON, as cuDNN serialises them: CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION
+    int sm_version = 0;      ///< 90 for compute capability 9.0
+};
+
 /// The library handles for one device. A handle is created on its first use: creation takes a second and some memory.
 class Libraries {
 public:
+    Libraries() = default;
+    /// For plans alone: cuDNN plans for `device`, and nothing runs.
+    explicit Libraries(DescribedDevice device) : described_device_(std::move(device)) {}
     [[nodiscard]] cudnnHandle_t cudnn();
     [[nodiscard]] cublasLtHandle_t cublas();
+    /// Returns null for a real device.
+    [[nodiscard]] const DescribedDevice* described_device() const {
+        return described_device_ ? &*described_device_ : nullptr;
+    }
 
 private:
+    std::optional<DescribedDevice> described_device_;
     UniqueHandle<CudnnTraits> cudnn_;
     UniqueHandle<CublasTraits> cublas_;
 };

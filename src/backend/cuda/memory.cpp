@@ -24,7 +24,7 @@ void MemoryPoolTraits::destroy(type pool) noexcept {
     log_failure(cudaMemPoolDestroy(pool), "cudaMemPoolDestroy");
 }
 
-MemoryPool::MemoryPool(int device) {
+MemoryPool::MemoryPool(int device, int ranks) {
     int has_pools = 0;
     FINCH_CUDA(cudaDeviceGetAttribute(&has_pools, cudaDevAttrMemoryPoolsSupported, device));
     if (has_pools == 0) {
@@ -41,7 +41,7 @@ MemoryPool::MemoryPool(int device) {
     std::size_t free = 0;
     std::size_t total = 0;
     FINCH_CUDA(cudaMemGetInfo(&free, &total));
-    std::uint64_t kept = total / 2;
+    std::uint64_t kept = total / 2 / static_cast<std::size_t>(ranks);
     FINCH_CUDA(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept));
 }
 

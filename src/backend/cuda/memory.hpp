@@ -15,11 +15,12 @@ struct MemoryPoolTraits {
 };
 
 /// The memory pool of all streams of a device. Calls of cudaFree would wait for the whole device. The pool frees memory
-/// in stream order, so that an individual that ends does not wait for others. Between individuals the pool keeps at
-/// most half of the device's memory. On a device without memory pools, cudaMalloc and cudaFree are used.
+/// in stream order, so that an individual that ends does not wait for others. Between individuals the pools of all
+/// `ranks` on the device keep at most half of its memory. On a device without memory pools, cudaMalloc and cudaFree are
+/// used.
 class MemoryPool {
 public:
-    explicit MemoryPool(int device);
+    MemoryPool(int device, int ranks);
 
     /// Allocates memory in the order of `stream`. Throws std::bad_alloc.
     [[nodiscard]] void* allocate(std::size_t bytes, cudaStream_t stream);

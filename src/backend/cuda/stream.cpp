@@ -15,7 +15,7 @@ Shared::Shared(const DeviceFacts& of)
       libraries(std::make_unique<Libraries>()),
       plans(std::make_unique<Plans>()),
       sets(std::make_unique<ResidentSets>()),
-      pool(std::make_shared<MemoryPool>(of.index)),
+      pool(std::make_shared<MemoryPool>(of.index, of.ranks)),
       pinned(std::make_shared<PinnedPool>()) {}
 Shared::~Shared() = default;
 

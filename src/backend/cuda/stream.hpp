@@ -20,6 +20,7 @@ struct DeviceFacts {
     int multiprocessors = 1;
     int capability = 0;                 ///< 10 · major + minor: 90 for Hopper
     std::size_t shared_bytes_most = 0;  ///< maximum per block, with an explicit request
+    int ranks = 1;                      ///< of this run that use the device
 };
 
 class Libraries;     ///< cuDNN's and cuBLASLt's handles (libraries.hpp)

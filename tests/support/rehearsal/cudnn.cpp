@@ -27,11 +27,13 @@ std::vector<CudnnRequest> planned_requests;
 int plans = 0;
 int kept_plans = 0;
 
-/// Returns the first engine that is not barred for the shape and does not need too much workspace, or null.
-const Engine* allowed_engine(const ConvolutionShape& shape) {
-    const std::vector<EngineNote> barred = barred_notes(shape);
+/// Returns the first engine that is not barred for the request and does not need too much workspace, or null.
+const Engine* allowed_engine(const CudnnRequest& request) {
+    const std::vector<EngineNote> barred = barred_notes(request.shape);
     const auto is_allowed = [&](const Engine& engine) {
-        return engine.workspace_bytes <= most_cudnn_workspace &&
+        return engine.workspace_bytes <= request.most_workspace &&
+               request.shape.channels_in % engine.channels_unit == 0 &&
+               request.shape.channels_out % engine.channels_unit == 0 &&
                std::none_of(engine.notes.begin(), engine.notes.end(), [&](EngineNote note) {
                    return std::find(barred.begin(), barred.end(), note) != barred.end();
                });
@@ -43,9 +45,8 @@ const Engine* allowed_engine(const ConvolutionShape& shape) {
 /// A four-dimensional tensor (n, c, h, w) in device memory.
 class View {
 public:
-    View(void* data, const CudnnRequest& request, ConvolutionPass written_by, std::int64_t n, std::int64_t c,
-         std::int64_t h, std::int64_t w)
-        : data_(data), type_(request.pass == written_by ? request.output : request.type), n_(n), c_(c), h_(h), w_(w) {}
+    View(void* data, TensorType type, std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w)
+        : data_(data), type_(type), n_(n), c_(c), h_(h), w_(w) {}
 
     /// Returns whether the tensor is in device memory and has cuDNN's alignment of 16 bytes.
     [[nodiscard]] bool is_device_memory() const {
@@ -181,12 +182,10 @@ public:
     [[nodiscard]] std::string engine() const override { return engine_.name; }
     void run(cudaStream_t stream, const CudnnTensors& tensors, void* workspace) override {
         const ConvolutionShape& s = request_.shape;
-        const Tensors t{
-            {tensors.x, request_, ConvolutionPass::data_gradient, s.batch, s.channels_in, s.height, s.width},
-            {tensors.weights, request_, ConvolutionPass::weight_gradient, s.channels_out, group_in(s), s.kernel,
-             s.kernel},
-            {tensors.y, request_, ConvolutionPass::forward, s.batch, s.channels_out, s.height_out(), s.width_out()},
-            static_cast<const float*>(tensors.bias)};
+        const Tensors t{{tensors.x, request_.type, s.batch, s.channels_in, s.height, s.width},
+                        {tensors.weights, request_.type, s.channels_out, group_in(s), s.kernel, s.kernel},
+                        {tensors.y, request_.type, s.batch, s.channels_out, s.height_out(), s.width_out()},
+                        static_cast<const float*>(tensors.bias)};
         if (!t.x.is_device_memory() || !t.weights.is_device_memory() || !t.y.is_device_memory() ||
             !is_device_memory(workspace, workspace_bytes()) ||
             (request_.is_fused && reinterpret_cast<std::uintptr_t>(tensors.bias) % 16 != 0)) {
@@ -227,7 +226,7 @@ int plans_kept() {
 namespace finch::backend::cuda {
 
 std::unique_ptr<CudnnPass> plan_cudnn_pass(Libraries&, const CudnnRequest& request) {
-    const rehearsal::Engine* engine = rehearsal::allowed_engine(request.shape);
+    const rehearsal::Engine* engine = rehearsal::allowed_engine(request);
     // Engines of the real cuDNN rarely support different padding before and after.
     if (!rehearsal::has_engine(request) || engine == nullptr ||
         request.shape.padding_before != request.shape.padding_after) {

@@ -16,6 +16,7 @@ struct Engine {
     std::string name = "stand-in";
     std::vector<backend::cuda::EngineNote> notes = {};
     std::int64_t workspace_bytes = 1000;
+    std::int64_t channels_unit = 1;  ///< the engine needs channels in multiples of this
 };
 /// Sets the engines for all requests, best first. The first engine that is not barred is used. By default there is
 /// one engine.
