@@ -90,20 +90,6 @@ private:
     std::int64_t n_, c_, h_, w_;
 };
 
-double activated(Activation activation, double value) {
-    switch (fused(activation)) {
-        case FusedActivation::none:
-            break;
-        case FusedActivation::relu:
-            return value > 0 ? value : 0;
-        case FusedActivation::sigmoid:
-            return 1 / (1 + std::exp(-value));
-        case FusedActivation::tanh:
-            return std::tanh(value);
-    }
-    return value;
-}
-
 struct Tensors {
     View x, weights, y;
     const float* bias;
@@ -143,9 +129,10 @@ void compute(const CudnnRequest& request, const Tensors& t) {
         for (std::int64_t at = 0; at < std::ssize(sums); ++at) {
             const std::int64_t o = at / s.width_out() / s.height_out() % s.channels_out;
             const double sum = sums[static_cast<std::size_t>(at)];
-            const double value = request.is_fused ? activated(s.activation, sum + static_cast<double>(t.bias[o])) : sum;
+            const double biased = request.is_fused ? sum + static_cast<double>(t.bias[o]) : sum;
+            const bool is_cut = request.is_fused && s.activation == Activation::relu && biased < 0;
             t.y.set(at / s.width_out() / s.height_out() / s.channels_out, o, at / s.width_out() % s.height_out(),
-                    at % s.width_out(), value);
+                    at % s.width_out(), is_cut ? 0 : biased);
         }
     } else if (request.pass == ConvolutionPass::data_gradient) {
         sums.resize(static_cast<std::size_t>(s.batch * s.channels_in * s.height * s.width));
@@ -225,11 +212,21 @@ int plans_kept() {
 
 namespace finch::backend::cuda {
 
+/// Returns whether cuDNN has an engine for requests of this kind (tests/cuda/engines.txt).
+bool is_known(const CudnnRequest& request) {
+    const ConvolutionShape& shape = request.shape;
+    const bool is_whole = request.type == TensorType::float32 ||
+                          (request.pass != ConvolutionPass::weight_gradient &&
+                           (shape.groups > 1 || (shape.channels_in % 8 == 0 && shape.channels_out % 8 == 0)));
+    const bool may_be_fused = request.type == TensorType::float32 && request.pass == ConvolutionPass::forward &&
+                              (shape.activation == Activation::none || shape.activation == Activation::relu);
+    // Engines of cuDNN need equal padding before and after.
+    return is_whole && (!request.is_fused || may_be_fused) && shape.padding_before == shape.padding_after;
+}
+
 std::unique_ptr<CudnnPass> plan_cudnn_pass(Libraries&, const CudnnRequest& request) {
     const rehearsal::Engine* engine = rehearsal::allowed_engine(request);
-    // Engines of the real cuDNN rarely support different padding before and after.
-    if (!rehearsal::has_engine(request) || engine == nullptr ||
-        request.shape.padding_before != request.shape.padding_after) {
+    if (!is_known(request) || !rehearsal::has_engine(request) || engine == nullptr) {
         return nullptr;
     }
     ++rehearsal::plans;

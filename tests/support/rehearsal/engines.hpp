@@ -9,7 +9,8 @@
 
 namespace finch::rehearsal {
 
-/// Sets for which requests the cuDNN stand-in has an engine. By default it has one for all requests.
+/// Sets for which requests the cuDNN stand-in has an engine, among those for which cuDNN has one. By default it has one
+/// for all of them.
 void offer_engines(std::function<bool(const backend::cuda::CudnnRequest&)> offered);
 /// The properties that an engine of the stand-in reports.
 struct Engine {
