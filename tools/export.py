@@ -24,7 +24,7 @@ import warnings
 try:
     import numpy as np
 
-    from reporting.run import COST_COLUMNS, NoRun, id_text, read_run
+    from reporting.run import NoRun, id_text, read_run
 except ModuleNotFoundError as error:
     sys.exit(f"export.py needs the Python package {error.name}; on Debian tools/install.sh --report installs it, for /usr/bin/python3")
 
@@ -193,7 +193,7 @@ def trial_of(run, row, distributions, curve, problem):
     ended = row.outcome != "unfinished"
     ranks = row.outcome in ("evaluated", "pruned") and math.isfinite(row.loss)
     state = (TrialState.RUNNING if not ended else TrialState.PRUNED if row.outcome == "pruned" else TrialState.COMPLETE if ranks else TrialState.FAIL)
-    values = [float(row.loss), *(float(row[COST_COLUMNS[name]]) for name in run.objectives[1:])] if ended and ranks else None
+    values = [float(row.loss), *(float(row[column]) for column in run.cost_columns)] if ended and ranks else None
     epochs = {} if several or curve is None else {int(epoch): float(value) for epoch, value in zip(curve.epoch, run.measure.of_epochs(curve)) if not math.isnan(value)}
     attributes = {"id": row.name, "outcome": str(row.outcome), "operator": str(row.operator), "island": int(row.island), "worker": int(row.last_worker),
                   "epochs": int(row.epochs), "training_seconds": number_or_null(row.training_seconds), "joules": number_or_null(row.joules),
@@ -210,10 +210,10 @@ def write_optuna(run, output):
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     output.unlink(missing_ok=True)  # Optuna would append to an existing file
     storage = optuna.storages.JournalStorage(JournalFileBackend(str(output)))
-    study = optuna.create_study(storage=storage, study_name=run.settings["name"], directions=["minimize"] * len(run.objectives))
+    study = optuna.create_study(storage=storage, study_name=run.settings["name"], directions=["minimize", *("maximize" if name.startswith("-") else "minimize" for name in run.objectives[1:])])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        study.set_metric_names([run.measure.title, *map(str, run.objectives[1:])])
+        study.set_metric_names([run.measure.title, *(name.lstrip("-") for name in run.objectives[1:])])
     distributions = {gene.name: distribution_of(gene) for gene in run.genes}
     curves = dict(tuple(run.curves.groupby("individual"))) if len(run.curves) else {}
     problems = dict(zip(run.problems.individual, run.problems.text)) if len(run.problems) else {}

@@ -88,13 +88,9 @@ private:
 };
 
 bool can_exist(const config::Config& config, const search::Genome& genome, const data::Dataset& images) {
-    try {
-        const nn::SampleShape shape{images.height, images.width, images.channels};
-        static_cast<void>(nn::plan_model(config.recipe(genome, 0).model, shape, images.outputs(), 1));
-        return search::all_hold(config.constraints, config.space, genome);
-    } catch (const ConfigError&) {
-        return false;
-    }
+    const nn::SampleShape shape{images.height, images.width, images.channels};
+    return config::can_exist(config, genome, shape, images.outputs()) &&
+           search::all_hold(config.constraints, config.space, genome);
 }
 
 /// Returns a Latin hypercube sample, so that few genomes represent the whole space. Random genomes replace genomes for

@@ -106,7 +106,7 @@ void assign(const Tree& tree, const Domain& domain, const Target& target, T& val
         value = tree.text;
     } else if constexpr (is_optional<T>::value) {
         value.reset();
-        if (tree.kind != Tree::Kind::null && tree.text != null_keyword(domain)) {
+        if (tree.kind == Tree::Kind::map || (tree.kind != Tree::Kind::null && tree.text != null_keyword(domain))) {
             assign(tree, domain, target, value.emplace());
         }
     } else if constexpr (is_list<T>) {

@@ -97,12 +97,28 @@ std::vector<train::Recipe> trial_recipes(const Config& config) {
     return recipes;
 }
 
+bool can_exist(const Config& config, const search::Genome& genome, nn::SampleShape sample, std::int64_t classes) {
+    try {
+        const auto plan = nn::plan_model(config.recipe(genome, 0).model, sample, classes, 1);
+        return search::broken_limit(config.limits, search::Quantity::parameters,
+                                    static_cast<double>(plan.parameters)) == nullptr;
+    } catch (const ConfigError&) {
+        return false;
+    }
+}
+
 void check_models(const Config& config, nn::SampleShape sample, std::int64_t classes) {
     Reason best;
-    const auto can_exist = [&](const search::Genome& genome) {
+    const search::Limit* broken = nullptr;
+    std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
+    const auto fits = [&](const search::Genome& genome) {
         try {
-            (void)nn::plan_model(config.recipe(genome, 0).model, sample, classes, 1);
-            return true;
+            const auto plan = nn::plan_model(config.recipe(genome, 0).model, sample, classes, 1);
+            const auto* limit =
+                search::broken_limit(config.limits, search::Quantity::parameters, static_cast<double>(plan.parameters));
+            broken = limit != nullptr ? limit : broken;
+            fewest = std::min(fewest, plan.parameters);
+            return limit == nullptr;
         } catch (const ConfigError& error) {
             const auto* model = dynamic_cast<const nn::ModelError*>(&error);
             const std::int64_t layer = model == nullptr ? -1 : model->layer();
@@ -114,9 +130,15 @@ void check_models(const Config& config, nn::SampleShape sample, std::int64_t cla
     };
     const std::vector<search::Genome> genomes = trial_genomes(config);
     for (const search::Genome& genome : genomes) {
-        if (can_exist(genome)) {
+        if (fits(genome)) {
             return;
         }
+    }
+    if (broken != nullptr) {
+        throw ConfigError(
+            fmt::format("search.limits: '{}' is broken by all {} networks that were tried; the smallest has "
+                        "{} parameters; accepted: a limit that some networks keep",
+                        broken->text, genomes.size(), fewest));
     }
     throw ConfigError(fmt::format(
         "{}; so no network of this configuration can exist for samples of {} x {} x {} and {} outputs{}", best.text,

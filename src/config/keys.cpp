@@ -58,15 +58,16 @@ Domain gene_section() {
 
 void check_budget(const island::Budget& budget, const Tree& written) {
     if (!budget.evaluations && !budget.generations && !budget.epochs && !budget.hours && !budget.node_hours &&
-        !budget.target_loss) {
+        !budget.target_loss && !budget.target_hypervolume) {
         fail(written, "search.budget",
-             "never ends; accepted: at least one of evaluations, generations, epochs, hours, node_hours, target_loss "
-             "with a number");
+             "never ends; accepted: at least one of evaluations, generations, epochs, hours, node_hours, target_loss, "
+             "target_hypervolume with a value");
     }
 }
 
 Domain budget_section() {
     using island::Budget;
+    using island::TargetHypervolume;
     return {Section{
         .keys = {key("evaluations", &Budget::evaluations, or_null(whole(1, 4000 * million)),
                      "exact number of evaluations of the whole run, over all starts"),
@@ -79,7 +80,20 @@ Domain budget_section() {
                  key("node_hours", &Budget::node_hours, or_null(above(0, million)),
                      "number of distinct nodes times hours of wall time, summed over all starts"),
                  key("target_loss", &Budget::target_loss, or_null(real(-1e300, 1e300)),
-                     "the search ends once the best loss is this value or smaller")},
+                     "the search ends once the best loss is this value or smaller"),
+                 key("target_hypervolume", &Budget::target_hypervolume,
+                     or_null(section(
+                         {key("value", &TargetHypervolume::value, above(0, 1e300),
+                              "hypervolume, in the product of the objectives' units")
+                              .with_default("1"),
+                          key("reference", &TargetHypervolume::reference,
+                              {List{.element = {real(-1e300, 1e300)}, .least = 2, .most = 1 + search::most_costs}},
+                              "reference point, a value for each objective as it is reported; results "
+                              "that are worse in any objective do not count")
+                              .with_default("[1, 1]")})),
+                     "with several objectives: the search ends once the volume between the front and `reference` is "
+                     "`value` or larger")
+                     .with_default("null")},
         .check = check_of<Budget>(check_budget)}};
 }
 
@@ -210,6 +224,10 @@ Domain search_section() {
                           [](const std::string& text) { return !text.empty() && text.size() <= 1000; },
                           {"1 <= 2"},
                           {"''"}};
+    const Text limit{"a limit, such as parameters <= 50000",
+                     [](const std::string& text) { return !text.empty() && text.size() <= 1000; },
+                     {"seconds <= 60"},
+                     {"''"}};
     return section({
         unbound("space", "{}", {Named{{gene_section()}}},
                 "genes of the search: NAME: {real: [low, high]}, {int: …}, {choice: […]} or {value: …}")
@@ -217,6 +235,11 @@ Domain search_section() {
         unbound("constraints", "none", either({word_of({"none"}), {List{{{constraint}}}}}),
                 "conditions that all genomes must satisfy, made of numbers, genes, + - * / ( ), < <= > >= == !=, and, "
                 "or; a condition that names an inactive gene always holds")
+            .with_fixed(Rule::yes),
+        unbound("limits", "none", either({word_of({"none"}), {List{{{limit}}}}}),
+                "conditions on results, NAME <= NUMBER or NAME >= NUMBER, where NAME is loss, accuracy, parameters, "
+                "seconds, joules or metric.NAME of a program; results that break one rank behind all others; networks "
+                "with too many parameters are not trained")
             .with_fixed(Rule::yes),
         unbound("first", "none", first_guesses(),
                 "genes of the first individuals, in this order: [{GENE: value, …}, …]; omitted genes are drawn at "

@@ -78,6 +78,22 @@ Key files() {
             set};
 }
 
+/// A list of objectives; objectives.cpp reads their names.
+Domain list_of_objectives(Domain name) {
+    return {List{.element = {std::move(name)}, .most = 1 + search::most_costs}};
+}
+
+/// The key `objectives`; objective() reads it.
+Key objectives_of_program() {
+    const Text name{
+        "the name of an objective", [](const std::string& text) { return !text.empty(); }, {"loss"}, {"''"}};
+    return {
+        "objectives", "[loss]", list_of_objectives({name}),
+        "quantities to minimise: loss, then each of -accuracy, seconds, joules, metric.NAME and -metric.NAME, where "
+        "NAME is a metric that the program reports, and a minus maximises it",
+        [](const Tree&, const Target&) {}};
+}
+
 Section command_section() {
     using C = CommandObjective;
     const Text command{"a program and its arguments",
@@ -103,7 +119,7 @@ Section command_section() {
              "it has evaluated it"),
          key("interactive", &C::interactive,
              "the program's standard input stays open, for answers to its question 'finch stop?'"),
-         files(),
+         objectives_of_program(), files(),
          key("timeout_seconds", &C::timeout_seconds, or_null(above(0, 1e9)),
              "seconds after which Finch ends an evaluation; null: never")
              .with_fixed(Rule::no),
@@ -136,20 +152,21 @@ Key objective() {
             config.objective = enumerator<LossObjective>(tree.text).value();
         } else if (tree.find("command") != nullptr) {
             read_as<CommandObjective>(command, tree, config.objective);
+            read_program_objectives(tree["objectives"], config);
         } else {
             read_as<FunctionObjective>(function, tree, config.objective);
             complete_function(std::get<FunctionObjective>(config.objective), tree);
         }
     };
     std::vector<std::string> words = all_words<LossObjective>();
-    const std::vector<std::string> costs = all_words<search::Cost>();
-    words.insert(words.end(), costs.begin(), costs.end());
-    return {"objective", "validation_loss",
-            either({word_of(all_words<LossObjective>()), {function}, {command}, {List{.element = {word_of(words)}}}}),
-            "quantity to minimise: a loss of networks; a benchmark function, which has its own genes x0, x1, …; or the "
-            "loss that a program reports; functions and programs need no model and data; a list: the loss, then other "
-            "quantities to minimise too (seconds and joules of a training vary from run to run)",
-            set};
+    words.insert(words.end(), {"-accuracy", "parameters", "seconds", "joules"});
+    return {
+        "objective", "validation_loss",
+        either({word_of(all_words<LossObjective>()), {function}, {command}, list_of_objectives(word_of(words))}),
+        "quantity to minimise: a loss of networks; a benchmark function, which has its own genes x0, x1, …; or the "
+        "loss that a program reports; functions and programs need no model and data; a list: the loss, then each of "
+        "-accuracy, parameters, seconds, joules to minimise too (seconds and joules vary from run to run)",
+        set};
 }
 
 }  // namespace finch::config

@@ -7,29 +7,122 @@
 #include <algorithm>
 
 namespace finch::config {
+namespace {
+
+using search::Quantity;
+
+/// Returns the quantities that the results of a search have besides the loss.
+std::vector<Quantity> measured(const Config& config) {
+    if (config.trains()) {
+        return {Quantity::accuracy, Quantity::parameters, Quantity::seconds, Quantity::joules};
+    }
+    const bool is_program = std::holds_alternative<CommandObjective>(config.objective);
+    return is_program ? std::vector{Quantity::accuracy, Quantity::seconds, Quantity::joules, Quantity::metric}
+                      : std::vector<Quantity>();
+}
+
+/// Returns the names of costs as they are written: "-accuracy", "joules", "metric.NAME", "-metric.NAME".
+std::vector<std::string> cost_names(const Config& config) {
+    std::vector<std::string> names;
+    for (const Quantity quantity : measured(config)) {
+        const std::string name(word(quantity));
+        if (quantity == Quantity::metric) {
+            names.insert(names.end(), {name + ".NAME", "-" + name + ".NAME"});
+        } else {
+            names.push_back(quantity == Quantity::accuracy ? "-" + name : name);
+        }
+    }
+    return names;
+}
+
+/// Reads all items of the list `written` but the first, which is the loss.
+void read_costs(const Tree& written, const std::string& path, Config& config) {
+    const std::vector<Quantity> all = measured(config);
+    const auto is_measured = [&](Quantity quantity) {
+        return std::find(all.begin(), all.end(), quantity) != all.end();
+    };
+    const std::vector<std::string> names = cost_names(config);
+    std::size_t metrics = 0;
+    for (std::size_t i = 1; i < written.items.size(); ++i) {
+        const Tree& item = written.items[i];
+        auto cost = search::parse_cost(item.text);
+        const auto refuse = [&](const std::string& why) {
+            fail(item, path_of(path, i),
+                 fmt::format("'{}' {}; accepted: each of {} once", item.text, why, join(names)));
+        };
+        if (enumerator<LossObjective>(item.text) || (cost && cost->quantity == Quantity::loss)) {
+            refuse("is a loss, of which there is one, the first");
+        }
+        if (!cost || !is_measured(cost->quantity)) {
+            refuse(fmt::format("is not known of a {}{}", config.trains() ? "network" : "program",
+                               did_you_mean(item.text, names)));
+        }
+        if (cost->quantity == Quantity::accuracy && !cost->is_maximised) {
+            refuse("would be minimised");
+        }
+        cost->place = cost->quantity == Quantity::metric ? metrics++ : 0;
+        const auto is_same = [&](const search::Cost& other) { return to_text(other) == to_text(*cost); };
+        if (std::any_of(config.costs.begin(), config.costs.end(), is_same)) {
+            refuse("stands there twice");
+        }
+        config.costs.push_back(std::move(*cost));
+    }
+}
+
+}  // namespace
 
 void read_objectives(const Tree& written, Config& config) {
     const auto loss = enumerator<LossObjective>(written.items.front().text);
     if (!loss) {
         fail(written.items.front(), "search.objective[0]",
-             fmt::format("'{}' is what networks cost, and stands behind what they are trained for; accepted: {}",
+             fmt::format("'{}' is no loss that networks are trained for, which stands first; accepted: {}",
                          written.items.front().text, join(all_words<LossObjective>())));
     }
     config.objective = *loss;
-    for (std::size_t i = 1; i < written.items.size(); ++i) {
+    read_costs(written, "search.objective", config);
+}
+
+void read_program_objectives(const Tree& written, Config& config) {
+    const std::string path = "search.objective.objectives";
+    if (written.items.front().text != word(Quantity::loss)) {
+        fail(written.items.front(), path_of(path, std::size_t{0}),
+             fmt::format("'{}' stands first, where the reported loss stands; accepted: loss",
+                         written.items.front().text));
+    }
+    read_costs(written, path, config);
+}
+
+void read_limits(const Tree& written, Config& config) {
+    const std::vector<Quantity> all = measured(config);
+    for (std::size_t i = 0; i < written.items.size(); ++i) {
         const Tree& item = written.items[i];
-        const auto cost = enumerator<search::Cost>(item.text);
-        if (!cost || std::find(config.costs.begin(), config.costs.end(), *cost) != config.costs.end()) {
-            fail(item, path_of("search.objective", i),
-                 fmt::format("'{}' {}; accepted: each of {} once", item.text,
-                             cost ? "stands there twice" : "is a loss, of which there is one, the first",
-                             join(all_words<search::Cost>())));
+        const std::string path = path_of("search.limits", i);
+        try {
+            config.limits.push_back(search::parse_limit(item.text));
+        } catch (const ConfigError& error) {
+            fail(item, path, fmt::format("'{}' {}", item.text, error.what()));
         }
-        config.costs.push_back(*cost);
+        const Quantity quantity = config.limits.back().cost.quantity;
+        if (quantity != Quantity::loss && std::find(all.begin(), all.end(), quantity) == all.end()) {
+            std::vector<std::string> names{"loss"};
+            for (const Quantity one : all) {
+                names.push_back(one == Quantity::metric ? "metric.NAME" : std::string(word(one)));
+            }
+            fail(item, path,
+                 fmt::format("'{}' is not known of these results; accepted: {}", word(quantity), join(names)));
+        }
+        if (quantity == Quantity::metric && !config.reuse.empty()) {
+            fail(item, path,
+                 "limits a metric, which results of search.reuse do not have; accepted: search.reuse: none");
+        }
     }
 }
 
 void check_objectives(const Tree& search, const Config& config) {
+    if (config.costs.empty() && config.budget.target_hypervolume) {
+        fail(search["budget"]["target_hypervolume"], "search.budget.target_hypervolume",
+             "needs several objectives in search.objective; accepted: null, or target_loss");
+    }
     if (config.costs.empty()) {
         return;
     }
@@ -54,8 +147,21 @@ void check_objectives(const Tree& search, const Config& config) {
     if (!config.reuse.empty()) {
         refuse("reuse", "none");
     }
-    if (search["pruning"].kind != Tree::Kind::scalar || search["pruning"].text != "none") {
-        refuse("pruning", "none");
+    if (std::holds_alternative<search::CurveOptions>(config.pruning)) {
+        refuse("pruning", "none, halving, median");
+    }
+    const bool has_joules = std::any_of(config.costs.begin(), config.costs.end(),
+                                        [](const search::Cost& cost) { return cost.quantity == Quantity::joules; });
+    if (has_joules && search::prunes(config.pruning) && !config.trains()) {
+        fail(search["pruning"], "search.pruning",
+             "compares joules at rungs, which are known of a program only at its end; accepted: none, or seconds "
+             "instead of joules in search.objective.objectives");
+    }
+    const auto& target = config.budget.target_hypervolume;
+    if (target && target->reference.size() != 1 + config.costs.size()) {
+        fail(search["budget"]["target_hypervolume"]["reference"], "search.budget.target_hypervolume.reference",
+             fmt::format("has {}, and search.objective names {}; accepted: a value for each objective",
+                         counted(std::ssize(target->reference), "value"), 1 + config.costs.size()));
     }
     if (search["final"].kind != Tree::Kind::scalar) {
         refuse("final", "none");

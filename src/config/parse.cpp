@@ -23,7 +23,7 @@ constexpr std::int64_t least_evaluations = 100;
 /// be reserved for the final choice.
 bool counts_evaluations_alone(const island::Budget& budget) {
     return budget.evaluations && !budget.generations && !budget.hours && !budget.node_hours && !budget.epochs &&
-           !budget.target_loss;
+           !budget.target_loss && !budget.target_hypervolume;
 }
 
 /// Sets `config.final_choice` from the complete section `search`. The budget and the objective must already be set in
@@ -247,6 +247,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     const auto* const function = std::get_if<FunctionObjective>(&config.objective);
     config.space = function != nullptr ? space_of(*function, space) : read_space(space);
     check_objectives(all["search"], config);
+    read_limits(all["search"]["limits"], config);
     read_final_choice(all["search"], config);
     Genes genes(config.trains() ? config.space : search::Space{}, space);
     train::Recipe base;

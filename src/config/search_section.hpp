@@ -23,6 +23,12 @@ void read_initial_design(const Tree& search, Config& config);
 /// Sets the objective and the costs from a list of words: first the loss, then the costs. Throws ConfigError.
 void read_objectives(const Tree& written, Config& config);
 
+/// Sets the costs of a program from the list `objectives`: `loss`, then the costs. Throws ConfigError.
+void read_program_objectives(const Tree& written, Config& config);
+
+/// Reads the list of `search.limits`. The objective must already be set. Throws ConfigError.
+void read_limits(const Tree& written, Config& config);
+
 /// Throws ConfigError if there are several objectives and another setting supports only one. `search` is the section
 /// with all its defaults.
 void check_objectives(const Tree& search, const Config& config);

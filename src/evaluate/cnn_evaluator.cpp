@@ -94,13 +94,7 @@ bool CnnEvaluator::wants_soon() const {
 }
 
 bool CnnEvaluator::can_exist(const search::Genome& genome) const {
-    try {
-        const train::Recipe recipe = config_.recipe(genome, 0);
-        static_cast<void>(nn::plan_model(recipe.model, sample_, classes_, 1));
-        return true;
-    } catch (const ConfigError&) {
-        return false;
-    }
+    return config::can_exist(config_, genome, sample_, classes_);
 }
 
 Status CnnEvaluator::command_one(const Order& order) {
@@ -181,8 +175,21 @@ void CnnEvaluator::set_pruner(std::uint32_t slot) {
         for (const Epoch& epoch : curve) {
             values.push_back(train::objective_value(std::get<train::Objective>(config_.objective), epoch));
         }
+        if (!config_.costs.empty()) {
+            describe_costs(slot, curve);
+        }
         return search::ends_early(config_.pruning, values, epochs, population_(), running_[slot].individual);
     });
+}
+
+/// Sets what the costs of a running training need. `curve`: its epochs so far.
+void CnnEvaluator::describe_costs(std::uint32_t slot, std::span<const Epoch> curve) {
+    Running& running = running_[slot];
+    const train::Training& training = slots_.training(slot);
+    running.individual.parameters = training.plan().parameters;
+    running.individual.training_seconds = training.training_seconds();
+    running.individual.accuracy = curve.back().validation_accuracy;
+    running.individual.joules = running.joules_before + slots_.joules_so_far(slot);
 }
 
 std::vector<search::Individual> CnnEvaluator::advance() {
@@ -289,6 +296,7 @@ search::Individual CnnEvaluator::ended(std::uint32_t slot, Status status) {
     describe(running.individual, training, outcome_of(status));
     running.individual.joules = running.joules_before + slots_.joules();
     tell_loss_scale(running.individual, training);
+    judge(running.individual);
     if (status == Status::finished) {
         keep_best(running.individual, training);
         keep_for_children(running.individual, training);

@@ -154,7 +154,15 @@ void CommandEvaluator::take_report(Running& running, const ReportLine& line) {
     const bool is_last = objective_.epochs > 0 && individual.epochs >= objective_.epochs;
     if (!running.is_pruned && !is_last && search::prunes(config_.pruning)) {
         const std::int64_t epochs = objective_.epochs > 0 ? objective_.epochs : individual.epochs;
-        running.is_pruned = search::ends_early(config_.pruning, losses, epochs, population_(), individual);
+        // The costs so far are for this comparison alone: add_time() adds the time of this start at its end.
+        search::Individual now = individual;
+        now.best_epoch = now.epochs;
+        now.accuracy = running.curve.epochs().back().validation_accuracy;
+        now.metrics = running.curve.metrics();
+        now.training_seconds += steady_seconds() - running.began;
+        static_cast<void>(search::judge(config_.costs, {}, now));
+        running.is_pruned = search::ends_early(config_.pruning, losses, epochs, population_(), now);
+        individual.pruning = now.pruning;
     }
 }
 
@@ -308,6 +316,7 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Pr
         const bool is_good = !failed && individual.problem.empty();
         individual.outcome = is_good ? search::Outcome::evaluated : search::Outcome::failed;
     }
+    judge(individual);
     search::mark_bad_loss(individual);
     if (individual.outcome == search::Outcome::evaluated) {
         warn_of_end(running, individual);

@@ -35,6 +35,7 @@ std::vector<search::Individual> FunctionEvaluator::advance() {
         } else if (running.used) {
             search::evaluate(function_, config_.seed, running.individual);
             running.individual.finished = unix_seconds();
+            judge(running.individual);
             ended.push_back(std::move(running.individual));
             running = {};
         }

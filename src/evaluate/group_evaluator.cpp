@@ -49,6 +49,14 @@ std::vector<const search::Individual*> GroupEvaluator::in_progress() const {
     return all;
 }
 
+void GroupEvaluator::judge(search::Individual& individual) const {
+    auto problem = search::judge(config_.costs, config_.limits, individual);
+    if (problem && individual.outcome == search::Outcome::evaluated) {
+        individual.outcome = search::Outcome::failed;
+        individual.problem = std::move(*problem);
+    }
+}
+
 void GroupEvaluator::command(const Order& order) {
     send_order(group_, order);
     last_order_ = steady_seconds();

@@ -170,6 +170,11 @@ void Slots::sum_energy(std::uint32_t slot) {
     joules_ = sum(group_, energy_.joules(slot));
 }
 
+double Slots::joules_so_far(std::uint32_t slot) {
+    energy_.set_worked(slot, slots_.at(slot)->step_seconds());
+    return energy_.joules(slot) * group_.size();
+}
+
 /// Throws if the device or the communicator failed. Without this check, all following individuals would fail too and
 /// use up the whole budget.
 void Slots::check_health(std::uint32_t slot) {

@@ -154,9 +154,11 @@ bool Worker::start_bred() {
         individual.problem =
             violations == breedings ? fmt::format("no genome that obeys search.constraints in {} breedings", breedings)
             : violations == 0
-                ? fmt::format("no network that can exist in {} breedings", breedings)
-                : fmt::format("no network that can exist in {} breedings, of which {} violate search.constraints",
-                              breedings, violations);
+                ? fmt::format("no network that can exist and keeps search.limits in {} breedings", breedings)
+                : fmt::format(
+                      "no network that can exist and keeps search.limits in {} breedings, of which {} violate "
+                      "search.constraints",
+                      breedings, violations);
         individual.finished = hooks_.unix_seconds();
         finish(std::move(individual));
     } else {

@@ -67,11 +67,21 @@ void Worker::give_up() {
 }
 
 /// Returns a message if a budget other than the evaluations is used; else nothing.
-std::optional<std::string> Worker::used_budget() const {
+std::optional<std::string> Worker::used_budget() {
     const Budget& budget = options_.budget;
     const search::Individual* best = budget.target_loss ? population_.best() : nullptr;
-    if (best != nullptr && best->is_complete() && !is_better_loss(*budget.target_loss, best->loss)) {
+    if (best != nullptr && best->is_complete() && best->violation == 0 &&
+        !is_better_loss(*budget.target_loss, best->loss)) {
         return fmt::format("search.budget.target_loss is reached: {}", best->loss);
+    }
+    if (budget.target_hypervolume && archivist_) {
+        if (hypervolume_at_ != population_.evaluations()) {
+            hypervolume_at_ = population_.evaluations();
+            hypervolume_ = search::hypervolume_of(population_, budget.target_hypervolume->reference);
+        }
+        if (hypervolume_ >= budget.target_hypervolume->value) {
+            return fmt::format("search.budget.target_hypervolume is reached: {}", hypervolume_);
+        }
     }
     if (budget.epochs && population_.epochs() >= *budget.epochs) {
         return fmt::format("the budget of {} is used", counted(*budget.epochs, "epoch"));

@@ -35,7 +35,7 @@ struct Run {
 
     const SummaryInput& input;
     Individuals finished;  ///< with a result or a failure of their own, without repeats, in the order of their ends
-    Individuals complete;  ///< of these, those with a loss of a complete training, best first
+    Individuals complete;  ///< of these, those with a loss of a complete training that keep search.limits, best first
     const search::Individual* best = nullptr;
     std::optional<SampleLosses> validation;  ///< of the published network
     std::optional<SampleLosses> test;
@@ -53,9 +53,13 @@ struct Run {
     [[nodiscard]] std::string_view noun() const { return input.trains ? "network" : "individual"; }
 };
 
-/// Returns the loss of a complete training, and infinity of all others.
+bool keeps_limits(const search::Individual* individual) {
+    return individual->is_complete() && individual->violation == 0;
+}
+
+/// Returns the loss of a complete training that keeps search.limits, and infinity of all others.
 double loss_of(const search::Individual& individual) {
-    return individual.is_complete() ? individual.loss : std::numeric_limits<double>::infinity();
+    return keeps_limits(&individual) ? individual.loss : std::numeric_limits<double>::infinity();
 }
 
 double least_loss(std::span<const search::Individual* const> some) {
@@ -90,8 +94,7 @@ Run::Run(const SummaryInput& of) : input(of) {
     std::sort(finished.begin(), finished.end(), [](const auto* a, const auto* b) {
         return std::pair(a->finished, a->id) < std::pair(b->finished, b->id);
     });
-    std::copy_if(finished.begin(), finished.end(), std::back_inserter(complete),
-                 [](const auto* individual) { return individual->is_complete(); });
+    std::copy_if(finished.begin(), finished.end(), std::back_inserter(complete), keeps_limits);
     std::sort(complete.begin(), complete.end(), [](const auto* a, const auto* b) { return better(*a, *b); });
     best = input.population.best();
     best = best != nullptr && best->is_complete() ? best : nullptr;
@@ -241,10 +244,11 @@ std::string final_sentence(const Run& run) {
 
 std::string costs_text(const Run& run, const search::Individual& individual) {
     std::vector<std::string> words{fmt::format("{} {}", run.measure(), run.value(individual.loss))};
-    for (const search::Cost cost : run.input.competition.costs) {
+    for (const search::Cost& one : run.input.competition.costs) {
+        const search::Cost cost = one.as_reported();
         const double value = search::cost_of(cost, individual);
-        words.push_back(cost == search::Cost::parameters ? fmt::format("{:.0f} {}", value, word(cost))
-                                                         : fmt::format("{:.3g} {}", value, word(cost)));
+        words.push_back(cost.quantity == search::Quantity::parameters ? fmt::format("{:.0f} {}", value, to_text(cost))
+                                                                      : fmt::format("{:.3g} {}", value, to_text(cost)));
     }
     return fmt::format("{}", fmt::join(words, ", "));
 }
@@ -351,6 +355,17 @@ std::string failures_sentence(const Run& run) {
                                                         outcomes.failure_counts(), outcomes.problems());
 }
 
+std::string limits_sentence(const Run& run) {
+    const auto broken = std::count_if(run.finished.begin(), run.finished.end(), [](const search::Individual* one) {
+        return one->is_complete() && one->violation > 0;
+    });
+    return broken == 0 ? ""
+           : run.complete.empty()
+               ? fmt::format("All {} break search.limits: the best one breaks them least.", counted(broken, "result"))
+               : fmt::format("{} of {} break search.limits and rank behind the others.", broken,
+                             counted(broken + std::ssize(run.complete), "result"));
+}
+
 /// Lines of at most `columns`, the first behind "  - ".
 std::string wrapped(const std::string& text) {
     std::istringstream words(text);
@@ -390,6 +405,7 @@ std::vector<Sentence> summary(const SummaryInput& input) {
     }
     add(Topic::curves, curves_sentence(run));
     add(Topic::failures, failures_sentence(run));
+    add(Topic::failures, limits_sentence(run));
     const Advice advice{run.best != nullptr, run.is_improving || run.finished.size() < enough_for_convergence,
                         run.may_train_longer, run.effects};
     for (std::string& text : next_steps(input, advice)) {

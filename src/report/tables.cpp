@@ -151,31 +151,43 @@ std::string front_table(const search::Space& space, const search::Population& po
     }
     const Individuals all = ranked(population);
     std::vector<std::string> head{"id", fitness};
-    for (const search::Cost cost : costs) {
-        head.emplace_back(word(cost));
+    for (const search::Cost& cost : costs) {
+        head.push_back(to_text(cost.as_reported()));
     }
     head.insert(head.end(), {"accuracy", "genes"});
     Grid grid(head);
     const auto front = search::pareto_front(all, costs);
     for (const search::Individual* individual : front) {
         std::vector<std::string> line{to_text(individual->id), fmt::format("{:.6g}", individual->loss)};
-        for (const search::Cost cost : costs) {
-            const double value = search::cost_of(cost, *individual);
+        for (const search::Cost& cost : costs) {
+            const double value = search::cost_of(cost.as_reported(), *individual);
             line.push_back(value == std::floor(value) ? fmt::format("{:.0f}", value) : fmt::format("{:.6g}", value));
         }
         line.insert(line.end(), {percent(individual->accuracy), search::genome_text(space, individual->genome)});
         grid.add(std::move(line));
     }
-    return fmt::format("the front: {} of {} that no other beats in {}{}\n{}", front.size(),
+    std::string volume;
+    if (const auto found = search::volume_of(front, costs)) {
+        std::vector<std::string> reference;
+        for (std::size_t i = 0; i < found->reference.size(); ++i) {
+            const bool is_negated = i > 0 && costs[i - 1].is_maximised;
+            reference.push_back(fmt::format("{} {:.4g}", head[i + 1], (is_negated ? -1 : 1) * found->reference[i]));
+        }
+        volume = fmt::format("hypervolume: {:.4f} of the box between the front's best values and {}\n", found->share,
+                             fmt::join(reference, ", "));
+    }
+    return fmt::format("the front: {} of {} that no other beats in {}{}\n{}{}", front.size(),
                        counted(std::ssize(all), "individual"), fitness,
                        fmt::format(" and {}", fmt::join(std::vector(head.begin() + 2, head.end() - 2), " and ")),
-                       grid.empty() ? "" : grid.text());
+                       grid.empty() ? "" : grid.text(), volume);
 }
 
 std::string outcome_words(const search::Population& population) {
     std::array<std::size_t, words_of(search::Outcome{}).size()> counts{};
+    std::size_t violations = 0;
     for (const auto& [id, individual] : population.individuals()) {
         ++counts.at(static_cast<std::size_t>(individual.outcome));
+        violations += individual.ranks_by_loss() && individual.violation > 0 ? 1 : 0;
     }
     std::vector<std::string> words;
     for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -183,7 +195,9 @@ std::string outcome_words(const search::Population& population) {
             words.push_back(fmt::format("{} {}", counts.at(i), word(static_cast<search::Outcome>(i))));
         }
     }
-    return words.empty() ? "none yet" : fmt::format("{}", fmt::join(words, ", "));
+    return words.empty() ? "none yet"
+                         : fmt::format("{}{}", fmt::join(words, ", "),
+                                       violations > 0 ? fmt::format("; {} break search.limits", violations) : "");
 }
 
 std::string training_table(const search::Space& space, const search::Population& population, double now,
@@ -278,8 +292,8 @@ double evaluations_per_hour(const store::ArchiveFacts& facts) {
 
 std::string objectives_text(const Competition& competition) {
     std::string text = competition.measure.title;
-    for (const search::Cost cost : competition.costs) {
-        text += fmt::format(" and {}", word(cost));
+    for (const search::Cost& cost : competition.costs) {
+        text += fmt::format(" and {}", to_text(cost));
     }
     return text;
 }

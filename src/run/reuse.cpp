@@ -92,7 +92,9 @@ void add_results(const std::string& run, const config::Config& config, const std
     for (const search::Individual* one : finished) {
         auto genome = genome_in(config.space, other.space, one->genome);
         if (genome && has_same_batch(*one, config, *genome)) {
-            found.results.add(std::move(*genome), *one, recovered.facts.run);
+            search::Individual judged = *one;  // by this run's limits
+            static_cast<void>(search::judge({}, config.limits, judged));
+            found.results.add(std::move(*genome), std::move(judged), recovered.facts.run);
             ++fitting;
         }
     }

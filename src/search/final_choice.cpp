@@ -19,6 +19,7 @@ void measure(Candidate& candidate) {
         candidate.failed += repeat->finished_training() && !repeat->ranks_by_loss() ? 1 : 0;
         if (repeat->ranks_by_loss()) {
             sum += repeat->loss;
+            candidate.violation = std::max(candidate.violation, repeat->violation);
             ++count;
         }
     }
@@ -83,7 +84,9 @@ const Candidate* winner_of(std::span<const Candidate> candidates, const FinalCho
     }
     // If all repeats of a candidate failed, its mean loss is NaN. A NaN mean counts as infinite, so that means can be
     // compared.
-    const auto key = [](const Candidate& one) { return std::tuple(one.failed, orderable_loss(one.mean)); };
+    const auto key = [](const Candidate& one) {
+        return std::tuple(one.failed, one.violation, orderable_loss(one.mean));
+    };
     const Candidate& winner = *std::min_element(
         candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) { return key(a) < key(b); });
     return std::isnan(winner.mean) ? nullptr : &winner;

@@ -97,6 +97,10 @@ double comparable_loss(const Individual& individual) noexcept {
     if (!individual.ranks_by_loss()) {
         return std::numeric_limits<double>::infinity();
     }
+    if (individual.violation > 0) {
+        const double share = std::isinf(individual.violation) ? 1 : individual.violation / (1 + individual.violation);
+        return least_violating * (1 + share);
+    }
     if (individual.is_complete()) {
         return std::min(individual.loss, std::nextafter(least_pruned, 0.0));
     }
@@ -142,9 +146,9 @@ std::optional<std::string> problem_of(const Individual& individual, const Space&
     }
     if (std::min({individual.generation, individual.epochs, individual.best_epoch, individual.ranks,
                   individual.threads}) < 0 ||
-        individual.batch_size < 0 || individual.attempt.deaths < 0 || individual.pruning->rung < 0 ||
-        individual.pruning->rung > static_cast<std::int32_t>(most_rungs) || individual.parameters < 0 ||
-        !(individual.progress >= 0)) {
+        individual.batch_size < 0 || !(individual.violation >= 0) || individual.attempt.deaths < 0 ||
+        individual.pruning->rung < 0 || individual.pruning->rung > static_cast<std::int32_t>(most_rungs) ||
+        individual.parameters < 0 || !(individual.progress >= 0)) {
         return "has counts that cannot be";
     }
     if (individual.is_of_another_run() && !individual.is_reused()) {
@@ -225,6 +229,7 @@ std::optional<std::string> make_recordable(Individual& individual, const Space& 
         initial.reused_run = individual.reused_run;
         initial.retry_of = individual.retry_of;
         initial.problem = individual.problem;
+        initial.violation = individual.violation >= 0 ? individual.violation : 0;
         changes = fmt::format("of {} only outcome and loss are recorded, as it {}", to_text(individual.id), *problem);
         individual = std::move(initial);
         if (const auto still = problem_of(individual, space)) {

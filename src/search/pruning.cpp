@@ -34,21 +34,67 @@ std::optional<double> loss_at(const Individual& other, std::int32_t rung) {
     return other.is_complete() ? std::optional(other.loss) : std::nullopt;
 }
 
+/// Calls `visit` with all other individuals that were born on the island of `individual`.
+template <class Visitor>
+void for_each_other(const Population& population, const Individual& individual, const Visitor& visit) {
+    const int island = population.island_now(individual.island);
+    for (const auto& [id, other] : population.individuals()) {
+        const bool counts = id != individual.id && !other.is_repeat() && !other.is_reused();
+        if (counts && population.island_now(other.island) == island) {
+            visit(other);
+        }
+    }
+}
+
 /// Returns the values of `loss_of(other)` for all other individuals that were born on the island of `individual`.
 template <class LossOf>
 std::vector<double> losses_of_others(const Population& population, const Individual& individual,
                                      const LossOf& loss_of) {
-    const int island = population.island_now(individual.island);
     std::vector<double> losses;
-    for (const auto& [id, other] : population.individuals()) {
-        const bool counts = id != individual.id && !other.is_repeat() && !other.is_reused();
-        if (counts && population.island_now(other.island) == island) {
-            if (const std::optional<double> loss = loss_of(other)) {
-                losses.push_back(*loss);
-            }
+    for_each_other(population, individual, [&](const Individual& other) {
+        if (const std::optional<double> loss = loss_of(other)) {
+            losses.push_back(*loss);
         }
-    }
+    });
     return losses;
+}
+
+/// Returns the objectives of `one` at `rung`. A complete training that did not stop there has its final costs.
+std::optional<ObjectiveValues> point_at(const Individual& one, std::int32_t rung, std::span<const Cost> costs) {
+    const auto loss = loss_at(one, rung);
+    if (!loss) {
+        return std::nullopt;
+    }
+    ObjectiveValues point = point_of(one, costs);
+    const auto place = static_cast<std::size_t>(rung) - 1;
+    if (!std::isnan(one.pruning->losses.at(place))) {
+        const auto& at_rung = one.pruning->costs.at(place);
+        std::copy(at_rung.begin(), at_rung.end(), point.values.begin() + 1);
+    }
+    point.values.front() = *loss;
+    return point;
+}
+
+/// Returns the number of trainings that continue at a rung that `reached` trainings have reached.
+std::size_t promoted(const HalvingOptions& options, std::size_t reached) {
+    return std::max<std::size_t>(1, reached / static_cast<std::size_t>(options.factor));
+}
+std::size_t promoted(const MedianOptions& options, std::size_t reached) {
+    return static_cast<std::int64_t>(reached) <= options.least ? reached : (reached + 1) / 2;
+}
+
+/// With several objectives, a training continues if it is among the best by non-dominated sorting at its rung.
+template <class AtRungs>
+bool is_dominated_at(const AtRungs& options, std::int32_t rung, const Population& population,
+                     const Individual& individual) {
+    std::vector<ObjectiveValues> points{*point_at(individual, rung, population.costs())};
+    for_each_other(population, individual, [&](const Individual& other) {
+        if (const auto point = point_at(other, rung, population.costs())) {
+            points.push_back(*point);
+        }
+    });
+    const std::size_t reached = points.size();
+    return !is_among_best(std::move(points), 1 + population.costs().size(), individual.id, promoted(options, reached));
 }
 
 std::optional<double> threshold(const HalvingOptions& options, std::vector<double> others, double own) {
@@ -76,6 +122,12 @@ bool ends(const AtRungs& options, std::span<const double> values, std::int64_t, 
     const double own = smallest_loss(values);
     pruning.rung = rung;
     pruning.losses.at(static_cast<std::size_t>(rung) - 1) = own;
+    if (const std::vector<Cost>& costs = population.costs(); !costs.empty()) {
+        const ObjectiveValues point = point_of(individual, costs);
+        std::copy(point.values.begin() + 1, point.values.end(),
+                  pruning.costs.at(static_cast<std::size_t>(rung) - 1).begin());
+        return is_dominated_at(options, rung, population, individual);
+    }
     const auto at_rung = [rung](const Individual& other) { return loss_at(other, rung); };
     const auto limit = threshold(options, losses_of_others(population, individual, at_rung), own);
     pruning.threshold = limit.value_or(pruning.threshold);
@@ -131,13 +183,13 @@ double f_quantile(std::int64_t degrees) {
 }
 
 /// A finite value of a learning curve, with its epoch.
-struct Point {
+struct CurvePoint {
     double epoch = 0;
     double value = 0;
 };
 
-std::vector<Point> finite_points(std::span<const double> values) {
-    std::vector<Point> points;
+std::vector<CurvePoint> finite_points(std::span<const double> values) {
+    std::vector<CurvePoint> points;
     for (std::size_t i = 0; i < values.size(); ++i) {
         if (std::isfinite(values[i])) {
             points.push_back({static_cast<double>(i + 1), values[i]});
@@ -156,11 +208,11 @@ struct Line {
     double squares = 0;  ///< sum of squared residuals
 };
 
-Line fit_line(std::span<const Point> points, double exponent) {
+Line fit_line(std::span<const CurvePoint> points, double exponent) {
     Line line{.exponent = exponent};
     const auto n = static_cast<double>(points.size());
     std::vector<double> x;
-    for (const Point& point : points) {
+    for (const CurvePoint& point : points) {
         x.push_back(std::pow(point.epoch, -exponent));
         line.mean_x += x.back() / n;
         line.mean += point.value / n;
@@ -197,8 +249,8 @@ bool ends_early(const PruningOptions& options, std::span<const double> values, s
 }
 
 double halving_threshold(std::vector<double> losses, std::int64_t factor) {
-    const auto promoted = std::max<std::size_t>(1, losses.size() / static_cast<std::size_t>(factor));
-    return loss_at_place(std::move(losses), promoted - 1);
+    const std::size_t count = promoted(HalvingOptions{.factor = factor}, losses.size());
+    return loss_at_place(std::move(losses), count - 1);
 }
 
 double median_of(std::vector<double> losses) {
@@ -211,7 +263,7 @@ std::optional<double> optimistic_end(std::span<const double> values, std::int64_
     constexpr int exponents = 40;
     constexpr double least_exponent = 0.05;
     constexpr double most_exponent = 4;
-    const std::vector<Point> points = finite_points(values);
+    const std::vector<CurvePoint> points = finite_points(values);
     const std::int64_t degrees = std::ssize(points) - 3;
     if (degrees < 1) {
         const bool has_no_hope = points.empty() && std::ssize(values) > 3;

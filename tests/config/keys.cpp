@@ -101,6 +101,9 @@ std::vector<std::string> companions(const std::string& path, const std::string& 
         const bool is_of_function = of_functions.contains(path.substr(path.find_last_of('.') + 1));
         return {is_of_function ? "search.objective.function=sphere" : "search.objective.command=true"};
     }
+    if (begins(path, "search.budget.target_hypervolume") && value != "null") {
+        return {"search.objective=[validation_loss, parameters]", "search.propagator=genetic"};
+    }
     if (begins(path, "search.budget.")) {
         return {path == "search.budget.hours" ? "search.budget.evaluations=1" : "search.budget.hours=1"};
     }
@@ -158,7 +161,8 @@ TEST_CASE("every key refuses values outside of its bounds and other types; the m
 
 TEST_CASE("a key accepts a $gene if and only if the key tables allow genes for this key") {
     for (const KeyDescription& key : all_keys()) {
-        const bool plain = !key.accepted.empty() && key.accepted.back().find_first_of("[{") == std::string::npos;
+        const bool plain = !key.accepted.empty() && key.accepted.back() != "null" &&
+                           key.accepted.back().find_first_of("[{") == std::string::npos;
         if (is_gene_key(key) || !plain) {
             continue;
         }

@@ -1,4 +1,4 @@
-"""Searches with two objectives, loss and number of parameters: `finch show` must print the front that brute force
+"""Searches with two objectives and with limits on results: `finch show` must print the front that brute force
 finds."""
 import csv
 import io
@@ -37,7 +37,7 @@ def shown_front(text):
     check(names[:3] == ["id", "loss", "parameters"], f"the front's columns are {names}")
     rows = []
     for line in lines[2:]:
-        if not line.strip():
+        if not line.strip() or line.startswith("hypervolume:"):
             break
         rows.append(line.split()[:3])
     return rows
@@ -73,3 +73,59 @@ with Folder() as folder:
     refused = folder.run(4, "evolve", "two.yaml", "--run", "runs/other", "--set", "search.propagator=auto", expect=2)
     check("search.propagator" in refused and "accepted: genetic" in refused, refused)
     passed("what knows one objective refuses")
+
+
+PROGRAM = """
+name: program
+search:
+  objective:
+    command: python3 program.py {x}
+    objectives: [loss, -metric.f1]
+  limits: [metric.latency <= 5]
+  space: {x: {real: [0, 10]}}
+  propagator: {genetic: {population: 4}}
+  budget: {evaluations: 24}
+"""
+# The latency is x, so half of the space breaks the limit; f1 grows with the loss.
+SCRIPT = """
+import sys
+x = float(sys.argv[1])
+print(f"finch loss={x} latency={x} f1={x * x / 100}")
+"""
+
+with Folder() as folder:
+    folder.write("program.py", SCRIPT)
+    text = PROGRAM.replace("program.py", str(folder.path / "program.py"))
+    folder.write("program.yaml", text)
+    output = folder.run(2, "evolve", "program.yaml")
+    rows = table(folder, "runs/program")
+    for row in rows:
+        violation = max(0.0, (float(row["loss"]) - 5) / 5)
+        check(abs(float(row["violation"]) - violation) < 1e-12, f"{row['id']}: violation {row['violation']}, not {violation}")
+        check(float(row["objective_metric_1"]) == float(row["loss"]) * float(row["loss"]) / 100, f"{row['id']}: {row['objective_metric_1']}")
+    broken = sum(float(row["violation"]) > 0 for row in rows)
+    shown = folder.run(0, "show", "runs/program")
+    check(broken > 0 and f"; {broken} break search.limits" in shown, f"{broken} break limits\n{shown}")
+    check(f"{broken} of 24 results break search.limits" in output, output)
+    front = shown[shown.index("the front:"):].splitlines()
+    check(f"the front: {24 - broken} of 24 individuals" in front[0] and front[1].split()[:3] == ["id", "loss", "metric.f1"], front[:2])
+    check("hypervolume: " in shown, shown)
+    passed("limits and objectives of reported metrics: no member of the front breaks a limit")
+
+    output = folder.run(1, "evolve", "program.yaml", "--run", "runs/missing", "--set", "search.limits=[metric.latancy <= 5]",
+                        "--set", "search.give_up_after=2", expect=75)
+    check("it reported no metric 'latancy'" in output and "did you mean 'latency'?" in output, output)
+    passed("a metric that a program does not report fails the evaluation, and names the metrics that it reports")
+
+    text = TWO.replace("  budget:", "  limits: [parameters <= 2500]\n  pruning: {halving: {factor: 2}}\n  budget:")
+    folder.write("limited.yaml", text.replace("validation_loss,", "validation_error,").replace("epochs: 3", "epochs: 5").replace("islands: 2", "islands: 1"))
+    folder.run(2, "evolve", "limited.yaml", "--run", "runs/limited")
+    rows = table(folder, "runs/limited")
+    check(all(parameters_of(row) <= 2500 for row in rows), "a network with too many parameters was trained")
+    pruned = [row for row in rows if row["outcome"] == "pruned"]
+    check(pruned and all(float(row["rung_cost_1_1"]) == parameters_of(row) for row in pruned), f"pruned: {pruned}")
+    shown = {row[0] for row in shown_front(folder.run(0, "show", "runs/limited").replace("error", "loss"))}
+    check(shown == front_of(rows), f"shown: {shown}, by brute force: {front_of(rows)}")
+    refused = folder.run(2, "evolve", "limited.yaml", "--run", "runs/small", "--set", "search.limits=[parameters <= 10]", expect=2)
+    check("is broken by all" in refused and "the smallest has" in refused, refused)
+    passed("networks with too many parameters are not trained, and pruning with two objectives keeps pruned ones off the front")

@@ -33,7 +33,7 @@ workers: {slots: 3}
           device(std::forward<Arguments>(of_device)...),
           slots(config, datasets, device, group, cluster::AllReduceKind::none),
           evaluator(config, slots, group, store::RunDirectory(folder.path()), {0, 1, "here"}, "cpu", [] {
-              return search::Standing{true, 0, {}};
+              return search::Standing{true, 0, 0, {}};
           }) {
         evaluator.set_sample_shape({12, 12, 1}, 10);
     }

@@ -26,7 +26,7 @@ TEST_CASE("with costs, all leaders of an island have the same active individuals
     for (const auto kind :
          {search::ExchangeKind::none, search::ExchangeKind::migration, search::ExchangeKind::pollination}) {
         World world(4, 2, evaluations(160), kind);
-        world.costs = {search::Cost::parameters};
+        world.costs = {search::Cost{search::Quantity::parameters}};
         for (const int rounds : {30, 70, 45, 120}) {
             world.run(rounds, rounds % 4 == 2 ? 3 : 4);
         }
@@ -62,7 +62,7 @@ TEST_CASE("with costs, the search finds the whole front, not only the smallest l
         });
     };
 
-    CHECK(bred_at_the_other_end({search::Cost::parameters}) > 3 * bred_at_the_other_end({}));
+    CHECK(bred_at_the_other_end({search::Cost{search::Quantity::parameters}}) > 3 * bred_at_the_other_end({}));
 }
 
 }  // namespace finch::island

@@ -376,7 +376,7 @@ TEST_CASE("random search: bred networks that beat all random ones, against the n
 }
 
 TEST_CASE("several objectives: the ends of the front") {
-    SmallRun run({search::Cost::parameters});
+    SmallRun run({search::Cost{search::Quantity::parameters}});
     run.next(0.1).parameters = 9000;
     run.next(0.3).parameters = 100;
     run.next(0.4).parameters = 200;
@@ -385,13 +385,13 @@ TEST_CASE("several objectives: the ends of the front") {
           "The front has 2 networks, which no other beats in all objectives: from 0.0.1 (error 10.00 %, 9000 "
           "parameters) to 0.0.2 (error 30.00 %, 100 parameters).\n");
     CHECK(converged_run().about(Topic::front).empty());
-    SmallRun late({search::Cost::parameters});
+    SmallRun late({search::Cost{search::Quantity::parameters}});
     for (int i = 0; i < 30; ++i) {
         late.next(i == 2 ? 0.1 : 0.2).parameters = i == 25 ? 500 : 1000;
     }
     CHECK(late.about(Topic::convergence) ==
           "The last 10 evaluations found 1 of the 2 networks of the front: more evaluations may improve it further.\n");
-    SmallRun early({search::Cost::parameters});
+    SmallRun early({search::Cost{search::Quantity::parameters}});
     for (int i = 0; i < 30; ++i) {
         early.next(i == 2 ? 0.1 : 0.2).parameters = i == 5 ? 500 : 1000;
     }

@@ -101,7 +101,8 @@ TEST_CASE("final_table: shows loss, mean and deviation of the repeats and the wi
 }
 
 TEST_CASE("front_table: lists the Pareto front in loss and costs over all islands; is empty without costs") {
-    const std::vector<search::Cost> costs{search::Cost::parameters, search::Cost::seconds};
+    const std::vector<search::Cost> costs{search::Cost{search::Quantity::parameters},
+                                          search::Cost{search::Quantity::seconds}};
     search::Population population(search::ExchangeKind::none, 2, costs);
     for (std::uint32_t number = 1; number <= 4; ++number) {
         search::Individual one = evaluated(number, static_cast<std::int32_t>(number % 2), 0.25 * number);
@@ -315,7 +316,7 @@ TEST_CASE("overview: uses the name and unit of the minimised measure instead of 
 
     const std::string text =
         report::overview(recovered, "a", {},
-                         {.costs = {search::Cost::parameters},
+                         {.costs = {search::Cost{search::Quantity::parameters}},
                           .measure = {.name = "error", .title = "validation error (share of images)"}});
 
     CHECK(contains(text, "minimises validation error (share of images) and parameters\n"));

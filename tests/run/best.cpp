@@ -18,9 +18,9 @@ TEST_CASE("of two individuals with equal loss, the weights of the smaller id are
     CnnEvaluator smaller = world.evaluator(1, this_run);
     CnnEvaluator larger = world.evaluator(2, this_run);
 
-    world.known = search::Standing{true, trained.loss, {6}};
+    world.known = search::Standing{true, trained.loss, 0, {6}};
     const search::Individual again = world.train(smaller, 5);
-    world.known = search::Standing{true, trained.loss, {4}};
+    world.known = search::Standing{true, trained.loss, 0, {4}};
     static_cast<void>(world.train(larger, 5));
 
     CHECK(again.loss == trained.loss);

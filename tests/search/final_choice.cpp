@@ -106,6 +106,9 @@ TEST_CASE("winner_of: the smallest mean wins after all repeats; a candidate with
     CHECK(chosen(population, choice)->id == all[4].id);
     CHECK(chosen(population, std::nullopt)->id == first.id);
 
+    all.back().violation = 0.1;
+    CHECK(winner_of(final_candidates(population_of(all), 2), choice)->individual->id == first.id);
+
     all.back().outcome = Outcome::diverged;
     all.back().loss = Individual::not_measured;
     CHECK(chosen(population_of(all), choice)->id == all[3].id);

@@ -7,8 +7,10 @@
 #include "search/samples.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <doctest/doctest.h>
+#include <functional>
 #include <limits>
 #include <map>
 #include <set>
@@ -18,8 +20,8 @@ namespace {
 
 using samples::ids;
 
-const std::vector<Cost> one_cost{Cost::parameters};
-const std::vector<Cost> two_costs{Cost::parameters, Cost::seconds};
+const std::vector<Cost> one_cost{Cost{Quantity::parameters}};
+const std::vector<Cost> two_costs{Cost{Quantity::parameters}, Cost{Quantity::seconds}};
 
 Individual with_costs(std::uint32_t number, double loss, std::int64_t parameters, double seconds = 0,
                       std::int32_t island = 0) {
@@ -51,8 +53,9 @@ std::vector<const Individual*> pointers(const std::vector<Individual>& all) {
 
 std::vector<double> objectives_of(const Individual& one, const std::vector<Cost>& costs) {
     std::vector<double> values{one.loss};
-    for (const Cost cost : costs) {
-        values.push_back(cost == Cost::parameters ? static_cast<double>(one.parameters) : one.training_seconds);
+    for (const Cost& cost : costs) {
+        values.push_back(cost.quantity == Quantity::parameters ? static_cast<double>(one.parameters)
+                                                               : one.training_seconds);
     }
     return values;
 }
@@ -162,13 +165,96 @@ TEST_CASE("ranked_by_objectives: by rank, then the ends of a front, then crowdin
     CHECK(order == std::vector<std::uint32_t>{1, 4, 3, 2, 5, 6, 7});
 }
 
+TEST_CASE("ranked_by_objectives: pruned individuals and those that break limits come behind all fronts") {
+    std::vector<Individual> all{samples::pruned(1, 2, 0.1), with_costs(2, 0.1, 1), with_costs(3, 0.5, 100),
+                                with_costs(4, 0.6, 200), samples::pruned(5, 1, 0.1)};
+    all[1].violation = 0.5;
+    std::vector<std::uint32_t> order;
+    for (const Individual* one : ranked_by_objectives(pointers(all), one_cost, all.size())) {
+        order.push_back(one->id.sequence());
+    }
+
+    CHECK(order == std::vector<std::uint32_t>{3, 4, 1, 5, 2});
+    CHECK(ids(ranked_by_objectives(pointers(all), one_cost, 2)).size() == 2);
+    CHECK(pareto_front(pointers(all), one_cost).size() == 1);
+    CHECK(pareto_front({&all[0], &all[1]}, one_cost).empty());
+}
+
+TEST_CASE("is_among_best: the first front, and otherwise the first by rank and crowding distance") {
+    for (const std::vector<Cost>& costs : {one_cost, two_costs}) {
+        const auto all = random_individuals(5, 60);
+        const auto ranked = ranked_by_objectives(pointers(all), costs, all.size());
+        const std::size_t in_front = pareto_front(pointers(all), costs).size();
+        std::vector<ObjectiveValues> values;
+        for (const Individual& one : all) {
+            values.push_back(point_of(one, costs));
+        }
+        for (const std::size_t count : {std::size_t{1}, in_front + 5, std::size_t{40}}) {
+            for (std::size_t i = 0; i < ranked.size(); ++i) {
+                CHECK(is_among_best(values, 1 + costs.size(), ranked[i]->id, count) == (i < std::max(in_front, count)));
+            }
+        }
+    }
+}
+
+TEST_CASE("hypervolume: the share of random points that the front dominates, in two to four objectives") {
+    RandomStream random(3, Purpose::test);
+    for (std::size_t objectives = 1; objectives <= 4; ++objectives) {
+        std::vector<ObjectiveValues> points(12);
+        for (ObjectiveValues& point : points) {
+            for (std::size_t i = 0; i < objectives; ++i) {
+                point.values.at(i) = 1.2 * random.uniform();
+            }
+        }
+        const std::vector<double> reference(objectives, 1.0);
+        constexpr int samples = 200000;
+        int dominated = 0;
+        for (int sample = 0; sample < samples; ++sample) {
+            std::array<double, 4> at{};
+            std::generate_n(at.begin(), objectives, [&] { return random.uniform(); });
+            dominated += std::any_of(points.begin(), points.end(), [&](const ObjectiveValues& point) {
+                return std::equal(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(objectives),
+                                  point.values.begin(), std::greater_equal<>());
+            });
+        }
+
+        // Five standard deviations of a share of so many samples are at most 0.0056.
+        CHECK(std::abs(hypervolume(points, reference) - dominated / double{samples}) < 0.006);
+    }
+    CHECK(hypervolume({}, std::vector{1.0, 1.0}) == 0);
+    CHECK(hypervolume({{Id{1}, {0, 2}}, {Id{2}, {1, 0}}}, std::vector{1.0, 1.0}) == 0);
+}
+
+TEST_CASE(
+    "hypervolume_of: of complete results that keep the limits; a maximised objective's reference is as reported") {
+    Population population(ExchangeKind::none, 1, {{.quantity = Quantity::accuracy, .is_maximised = true}});
+    Individual good = samples::evaluated(1, 0.5);
+    good.accuracy = 0.75;
+    Individual breaking = samples::evaluated(2, 0.1);
+    breaking.accuracy = 0.9;
+    breaking.violation = 1;
+    population.merge(good);
+    population.merge(breaking);
+
+    CHECK(hypervolume_of(population, std::vector{1.0, 0.25}) == doctest::Approx(0.5 * 0.5));
+}
+
+TEST_CASE("volume_of: the reference is a tenth of the front's range beyond its largest values") {
+    const std::vector<Individual> all{with_costs(1, 0, 10), with_costs(2, 1, 0)};
+
+    const auto found = volume_of(pointers(all), one_cost);
+
+    REQUIRE(found);
+    CHECK(found->reference == std::vector<double>{1.1, 11});
+    CHECK(found->share == doctest::Approx((1.1 * 1 + 0.1 * 10) / (1.1 * 11)));
+    CHECK_FALSE(volume_of(pointers({with_costs(1, 0, 10)}), one_cost));
+}
+
 TEST_CASE("cost_of: `parameters` and `seconds` each give the matching cost of an individual") {
     const Individual one = with_costs(1, 0.5, 1234, 5.5);
 
-    CHECK(cost_of(Cost::parameters, one) == 1234);
-    CHECK(cost_of(Cost::seconds, one) == 5.5);
-    CHECK(word(Cost::parameters) == "parameters");
-    CHECK(word(Cost::seconds) == "seconds");
+    CHECK(cost_of(Cost{Quantity::parameters}, one) == 1234);
+    CHECK(cost_of(Cost{Quantity::seconds}, one) == 5.5);
 }
 
 TEST_CASE("with costs, the active individuals are the best members by rank, for any order and repetition of records") {

@@ -99,6 +99,45 @@ TEST_CASE("Rungs: eight rungs at the first epoch times powers of the factor") {
     CHECK(Rungs{1, 3}.passed(std::numeric_limits<std::int64_t>::max()) == 8);
 }
 
+TEST_CASE("with several objectives, a training ends if it is neither in the first front nor among the best share") {
+    Population population(ExchangeKind::none, 1, {{.quantity = Quantity::parameters}});
+    RandomStream random(2, Purpose::test);
+    std::vector<ObjectiveValues> seen;
+    for (std::uint32_t number = 1; number <= 200; ++number) {
+        Individual individual = bred(number);
+        individual.parameters = static_cast<std::int64_t>(random.below(50));
+        const double loss = std::floor(50 * random.uniform());
+        const bool is_ended = ends(HalvingOptions{1, 2}, {loss}, population, individual);
+
+        seen.push_back({individual.id, {loss, static_cast<double>(individual.parameters)}});
+        CHECK(is_ended == !is_among_best(seen, 2, individual.id, std::max<std::size_t>(1, seen.size() / 2)));
+        CHECK(individual.pruning->losses[0] == loss);
+        CHECK(individual.pruning->costs[0][0] == static_cast<double>(individual.parameters));
+        CHECK(std::isnan(individual.pruning->threshold));
+        individual.outcome = is_ended ? Outcome::pruned : Outcome::unfinished;
+        individual.loss = loss;
+        population.merge(individual);
+    }
+}
+
+TEST_CASE("with several objectives, the costs at a rung are compared, not the costs of later epochs") {
+    const auto ends_beside = [](const MedianOptions& options) {
+        Population population(ExchangeKind::none, 1, {{.quantity = Quantity::seconds}});
+        for (std::uint32_t number = 1; number <= 8; ++number) {
+            Individual other = at_rung(number, 1, 0.5);
+            other.pruning.edit().costs[0][0] = 1;
+            other.training_seconds = 100;
+            population.merge(other);
+        }
+        Individual individual = bred(9);
+        individual.training_seconds = 2;
+        return ends(options, {0.6, 0.6}, population, individual);
+    };
+
+    CHECK(ends_beside({.first_epoch = 2, .factor = 2, .least = 5}));
+    CHECK_FALSE(ends_beside({.first_epoch = 2, .factor = 2, .least = 9}));
+}
+
 TEST_CASE("halving: a training ends if at least 1 / factor of the losses at its rung are better") {
     RandomStream random(1, Purpose::test);
     for (const std::int64_t factor : {2, 3, 4}) {

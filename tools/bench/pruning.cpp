@@ -7,9 +7,14 @@
 // epoch takes a thousand times the recorded seconds. All workers know every rung and every result immediately. Prints
 // for each rule the median and the quartiles of the best complete loss, and the numbers of trainings that began and
 // that were complete.
+//   bench_pruning RUN front COST WORKERS EVALUATIONS FIRST_SEED LAST_SEED
+// compares the front of validation error and COST (parameters, joules). All rules train the same EVALUATIONS recorded
+// trainings, in an order that depends on the seed. Prints for each rule the share of the hypervolume and of the epochs
+// of the search without pruning: median, mean and smallest, and mean and largest.
 #include "finch/search/pruning.hpp"
 
 #include "finch/base/format.hpp"
+#include "finch/search/objectives.hpp"
 
 #include "recorded.hpp"
 #include "simulate/tables.hpp"
@@ -18,6 +23,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -101,9 +108,85 @@ private:
     std::vector<Row> rows_;
 };
 
+/// Trains `evaluations` of the recorded trainings, in an order that depends on `seed`.
+bench::Found front_of(const bench::Recorded& recorded, const std::string& cost, const PruningOptions& rule,
+                      std::int32_t workers, std::int64_t evaluations, std::uint64_t seed) {
+    RandomStream random(seed, Purpose::function_noise);
+    const auto order = random.permutation(static_cast<std::uint32_t>(recorded.trainings.size()));
+    std::size_t next = 0;
+    const auto course = [&](const Genome&, Id) {
+        const bench::Recorded::Training& training = recorded.trainings.at(order.at(next++));
+        bench::Course found{.diverges = !training.is_complete, .seconds = 0, .losses = {}};
+        for (const Epoch& epoch : training.curve) {
+            found.seconds += epoch.seconds / static_cast<double>(training.curve.size());
+            found.losses.push_back(1 - epoch.validation_accuracy);
+        }
+        found.parameters = training.parameters;
+        found.joules = training.joules / static_cast<double>(training.curve.size());
+        return found;
+    };
+    return bench::run({.space = recorded.space,
+                       .propagator = RandomSearchOptions{},
+                       .costs = {parse_cost(cost).value()},
+                       .pruning = rule,
+                       .workers = workers,
+                       .evaluations = evaluations,
+                       .epochs_each = static_cast<std::int64_t>(recorded.epochs),
+                       .seed = seed,
+                       .course = course});
+}
+
+int compare_fronts(char** words) {
+    const bench::Recorded recorded = bench::read_recorded(words[1]);
+    const std::vector<Cost> costs{parse_cost(words[3]).value()};
+    const std::vector<Rule> rules{{"halving", HalvingOptions{}},
+                                  {"halving from epoch 2, factor 2", HalvingOptions{2, 2}},
+                                  {"halving from epoch 3, factor 2", HalvingOptions{3, 2}},
+                                  {"halving from epoch 3, factor 3", HalvingOptions{3, 3}},
+                                  {"median", MedianOptions{}},
+                                  {"median from epoch 4", MedianOptions{.first_epoch = 4}}};
+    for (const Rule& rule : rules) {
+        std::vector<double> volumes;
+        std::vector<double> epochs;
+        for (std::uint64_t seed = std::stoull(words[6]); seed <= std::stoull(words[7]); ++seed) {
+            const auto found = [&](const PruningOptions& options) {
+                return front_of(recorded, words[3], options, std::stoi(words[4]), std::stoll(words[5]), seed);
+            };
+            const auto volume = [&](const bench::Found& one, std::span<const double> reference) {
+                std::vector<ObjectiveValues> points;
+                for (const Individual& individual : one.all) {
+                    points.push_back(point_of(individual, costs));
+                }
+                return hypervolume(std::move(points), reference);
+            };
+            const bench::Found all = found(NoPruning{});
+            const bench::Found some = found(rule.options);
+            std::vector<const Individual*> pointers;
+            for (const Individual& individual : all.all) {
+                pointers.push_back(&individual);
+            }
+            const auto whole = volume_of(pareto_front(pointers, costs), costs).value();
+            volumes.push_back(volume(some, whole.reference) / volume(all, whole.reference));
+            epochs.push_back(static_cast<double>(some.epochs) / static_cast<double>(all.epochs));
+        }
+        const auto mean = [](const std::vector<double>& values) {
+            return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+        };
+        fmt::print(
+            "{:10} {:32} W {:3} E {:4}: hypervolume {:.3f} (mean {:.3f}, at least {:.3f}), epochs {:.3f} (at most "
+            "{:.3f})\n",
+            words[3], rule.name, words[4], words[5], quantile(volumes, 0.5), mean(volumes), quantile(volumes, 0),
+            mean(epochs), quantile(epochs, 1));
+    }
+    return 0;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
+    if (count == 8 && std::string(words[2]) == "front") {
+        return compare_fronts(words);
+    }
     if (count != 7) {
         fmt::print(stderr, "usage: bench_pruning RUN PROPAGATOR WORKERS EPOCHS FIRST_SEED LAST_SEED\n");
         return 2;

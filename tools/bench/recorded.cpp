@@ -18,7 +18,8 @@ Recorded read_recorded(const std::string& run) {
     Recorded recorded{.space = config::parse(recovered->facts.config, run).space, .trainings = {}};
     for (const auto& [id, individual] : population.individuals()) {
         if (!individual.curve.empty()) {
-            recorded.trainings.push_back({individual.genome, individual.curve, individual.is_complete()});
+            recorded.trainings.push_back({individual.genome, individual.curve, individual.is_complete(),
+                                          individual.parameters, individual.joules});
             recorded.epochs = std::max(recorded.epochs, individual.curve.size());
         }
     }

@@ -4,6 +4,7 @@
 #include "finch/search/gene.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ struct Recorded {
         search::Genome genome;
         std::vector<Epoch> curve;  ///< at least one epoch
         bool is_complete = false;
+        std::int64_t parameters = 0;
+        double joules = 0;
     };
     search::Space space;
     std::vector<Training> trainings;

@@ -18,7 +18,8 @@ public:
         : search_(search),
           to_breed_(search.evaluations - (search.final_choice ? search.final_choice->evaluations() : 0)),
           breeder_(make_propagator(search.propagator, search.space, search.seed)),
-          running_(static_cast<std::size_t>(search.workers)) {}
+          running_(static_cast<std::size_t>(search.workers)),
+          population_(ExchangeKind::none, 1, search.costs) {}
 
     Found run() {
         for (std::int32_t worker = 0; worker < search_.workers; ++worker) {
@@ -84,6 +85,9 @@ private:
         Individual& individual = running.individual;
         running.losses.push_back(running.course.losses[running.losses.size()]);
         individual.epochs = static_cast<std::int32_t>(running.losses.size());
+        individual.parameters = running.course.parameters;
+        individual.joules = running.course.joules * individual.epochs;
+        ++found_.epochs;
         const bool is_last = running.losses.size() == running.course.losses.size();
         const bool is_pruned =
             !is_last && ends_early(search_.pruning, running.losses, search_.epochs_each, population_, individual);
@@ -97,7 +101,10 @@ private:
         individual.loss = *std::min_element(running.losses.begin(), running.losses.end());
         individual.finished = now;
         ++ended_;
-        found_.complete += individual.is_complete() ? 1 : 0;
+        if (individual.is_complete()) {
+            ++found_.complete;
+            found_.all.push_back(individual);
+        }
         population_.merge(individual);
         start(worker, now);
     }
@@ -122,7 +129,7 @@ private:
     std::vector<Running> running_;
     using Due = std::pair<double, std::int32_t>;
     std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
-    Population population_{ExchangeKind::none, 1};
+    Population population_;
     std::int64_t ended_ = 0;
     Found found_;
 };

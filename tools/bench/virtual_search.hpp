@@ -19,6 +19,8 @@ struct Course {
     bool diverges = false;       ///< true if the training diverges after the last of `losses`
     double seconds = 0;          ///< duration of an epoch
     std::vector<double> losses;  ///< the loss after each epoch; at least one
+    std::int64_t parameters = 0;
+    double joules = 0;  ///< of an epoch
 };
 
 struct VirtualSearch {
@@ -26,6 +28,7 @@ struct VirtualSearch {
 
     search::Space space;
     search::PropagatorOptions propagator;
+    std::vector<search::Cost> costs{};  ///< minimised in addition to the loss
     search::PruningOptions pruning = search::NoPruning{};
     std::optional<search::FinalChoice> final_choice{};  ///< if set, it uses the last of the `evaluations`
     std::int32_t workers = 1;
@@ -38,6 +41,8 @@ struct VirtualSearch {
 
 struct Found {
     std::optional<search::Individual> best;  ///< the complete individual with the best measurement, or the final choice
+    std::vector<search::Individual> all{};   ///< the complete individuals
+    std::int64_t epochs = 0;                 ///< trained by all evaluations together
     std::int64_t begun = 0;
     std::int64_t complete = 0;
 };

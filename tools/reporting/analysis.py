@@ -121,7 +121,7 @@ def best_so_far(run):
     """
     ends = np.sort(run.ended.finished)
     table = run.measured.assign(evaluations=lambda rows: np.searchsorted(ends, rows.finished, side="right"))
-    counted = table[table.outcome != "pruned"]
+    counted = table[(table.outcome != "pruned") & (table.violation == 0)]
     return table, counted[counted.loss < counted.loss.cummin().shift(fill_value=np.inf)]
 
 

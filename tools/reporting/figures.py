@@ -9,9 +9,9 @@ from . import analysis
 from .axes import gene_axis, number_text, ranked_ticks, value_axis
 from .drawing import (AMOUNTS, BLUE, INK, MOST_CURVES, MOST_POINTS, MUTED, OUTCOME_COLOURS, PALE, PAPER, RANKS, RED, RUN_COLOURS, describe, figure,
                       numbers, star)
-from .run import COST_COLUMNS, id_text
+from .run import id_text
 
-COST_TITLES = {"parameters": "parameters", "seconds": "training, seconds", "joules": "energy of the training, joules"}
+COST_TITLES = {"seconds": "training, seconds", "joules": "energy of the training, joules"}
 NONE_TRAINED = "No individual was trained to its end."
 MOST_ISLANDS = 8  # that have a colour of their own
 FEWEST_RANDOM = 10
@@ -282,35 +282,33 @@ def grid_of(gene, most=24):
     return sorted(set(np.rint(values))) if gene.kind == "int" else list(values)
 
 
-def objective_columns(run):
-    return ["loss", *[COST_COLUMNS[str(name)] for name in run.objectives[1:]]]
-
-
 def pareto(run):
     """Draws the first two objectives against each other, and the Pareto front of all objectives."""
-    names, columns, table = [str(name) for name in run.objectives], objective_columns(run), run.complete
-    if table.empty:
+    names, cost, table = run.objectives, run.cost_columns[0], run.complete
+    allowed = table[table.violation == 0]
+    if allowed.empty:
         return NONE_TRAINED
-    front = table[analysis.front_of(table[columns].to_numpy(float))].sort_values("loss")
+    front = allowed[analysis.front_of(run.objective_values(allowed))].sort_values("loss")
     some, shown = analysis.thinned(table, MOST_POINTS), run.measure.shown
     made = figure()
     for rows, name, look in ((some, "individuals", {"mode": "markers", "marker": {"color": PALE, "size": 7}}),
                              (front, "the front", {"mode": "lines+markers", "line": {"color": RED, "shape": "vh" if len(names) == 2 else "linear"},
                                                    "marker": {"size": 9}})):
-        made.add_scatter(x=numbers(rows[columns[1]]), y=numbers(shown(rows.loss)), name=name, text=describe(run, rows),
+        made.add_scatter(x=numbers(rows[cost]), y=numbers(shown(rows.loss)), name=name, text=describe(run, rows),
                          hovertemplate="%{text}<extra></extra>", **look)
     best = run.ranked.iloc[0]
-    made.add_scatter(**star(best[columns[1]], shown(best.loss), run, best))
-    made.update_xaxes(title=COST_TITLES[names[1]], **value_axis(some[columns[1]]))
+    made.add_scatter(**star(best[cost], shown(best.loss), run, best))
+    name = names[1].lstrip("-")
+    made.update_xaxes(title=COST_TITLES.get(name, name), **value_axis(some[cost]))
     made.update_yaxes(title=run.measure.axis, **value_axis(shown(some.loss)))
     return made
 
 
 def hypervolume(run):
     """Returns the figure of the hypervolume against evaluations, and a sentence that names the reference point."""
-    table, columns = analysis.best_so_far(run)[0], objective_columns(run)
-    table = table[table.outcome != "pruned"]
-    found = analysis.hypervolumes(table[columns].to_numpy(float)) if len(columns) == 2 else None
+    table = analysis.best_so_far(run)[0]
+    table = table[(table.outcome != "pruned") & (table.violation == 0)]
+    found = analysis.hypervolumes(run.objective_values(table)) if len(run.objectives) == 2 and len(table) else None
     if found is None:
         return None, ""
     reference, shares = found
@@ -319,7 +317,7 @@ def hypervolume(run):
                      text=list(table.index), hovertemplate="%{text}: %{y:.4f}<extra></extra>")
     made.update_xaxes(title="evaluations")
     made.update_yaxes(title="hypervolume", rangemode="tozero")
-    cost = str(run.objectives[1])
+    cost, reference[1] = run.objectives[1].lstrip("-"), reference[1] * (-1 if run.objectives[1].startswith("-") else 1)
     return made, (f"The hypervolume is the area that the front dominates, as a share of the box between the smallest values and the reference point. The reference "
                   f"point is the largest values in the front, and a tenth of the front's range more: {run.measure.name} {run.measure.text(reference[0])}, "
                   f"{cost} {number_text(float(f'{reference[1]:.4g}'))}.")

@@ -15,7 +15,7 @@ import yaml
 WORKER_BITS, SEQUENCE_BITS = 20, 32
 WATCHED_SECONDS = 20  # the holder of a lock rewrites it every 10 s
 RANKED = ("evaluated", "pruned")  # outcomes of individuals that are ranked by their loss
-COST_COLUMNS = {"parameters": "parameters", "seconds": "training_seconds", "joules": "joules"}  # in /individuals
+COST_COLUMNS = {"parameters": "parameters", "seconds": "training_seconds", "joules": "joules", "accuracy": "accuracy"}  # in /individuals
 
 
 class NoRun(Exception):
@@ -128,7 +128,21 @@ class Run:
     def objectives(self):
         """Returns the objectives of the configuration. The first objective defines the column `loss`."""
         objective = self.settings["search"]["objective"]
+        if isinstance(objective, dict):
+            return [objective, *objective.get("objectives", ["loss"])[1:]]
         return objective if isinstance(objective, list) else [objective]
+
+    @property
+    def cost_columns(self):
+        """Returns the columns of /individuals with the objectives after the first, as they were reported."""
+        names = [name.lstrip("-") for name in self.objectives[1:]]
+        metrics = [name for name in self.objectives[1:] if name.lstrip("-") not in COST_COLUMNS]
+        return [COST_COLUMNS.get(name) or f"objective_metric_{metrics.index(written) + 1}" for name, written in zip(names, self.objectives[1:])]
+
+    def objective_values(self, table):
+        """Returns the objectives of the rows of `table` (individuals, objectives); smaller is better."""
+        signs = [1, *(-1 if name.startswith("-") else 1 for name in self.objectives[1:])]
+        return table[["loss", *self.cost_columns]].to_numpy(float) * signs
 
     @property
     def measure(self):
@@ -171,7 +185,7 @@ class Run:
     @property
     def ranked(self):
         """Returns `complete` with the best first, in the order of better() in include/finch/search/individual.hpp."""
-        return self.complete.assign(is_reused=lambda rows: rows.reused_from != 0).sort_values(["loss", "is_reused", "id_number"])
+        return self.complete.assign(is_reused=lambda rows: rows.reused_from != 0).sort_values(["violation", "loss", "is_reused", "id_number"])
 
     def node_hours(self, times):
         """Returns the node-hours that the run had used at each of `times`, in Unix seconds."""

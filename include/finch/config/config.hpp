@@ -88,6 +88,7 @@ public:
     Objective objective = LossObjective::validation_loss;
     search::Measure measure;          ///< name and meaning of the first objective
     std::vector<search::Cost> costs;  ///< minimised in addition to the objective
+    std::vector<search::Limit> limits;
     search::PropagatorOptions propagator = search::AutomaticOptions{};
     search::Duplicates duplicates = search::Duplicates::breed;
     std::vector<std::string> reuse;  ///< directories of other runs; their results are reused
@@ -111,8 +112,8 @@ public:
     /// configuration.
     [[nodiscard]] const std::string& text() const noexcept { return text_; }
     /// Returns the settings that must not change between two starts of a run, as YAML: seed, data, model, training, and
-    /// in search: space, constraints, first, start, objective, pruning. The paths of data may change: the data's
-    /// fingerprint is checked instead.
+    /// in search: space, constraints, limits, first, start, objective, pruning. The paths of data may change: the
+    /// data's fingerprint is checked instead.
     [[nodiscard]] const std::string& fixed_text() const noexcept { return fixed_text_; }
 
     /// Returns the settings that determine how an individual is evaluated, as YAML: data (without paths), model,
@@ -159,9 +160,13 @@ private:
 /// files in the same folder.
 [[nodiscard]] Config load(const std::filesystem::path& path, const std::vector<std::string>& settings = {});
 
+/// True if `genome` gives a valid network for samples of this shape whose number of parameters keeps the limits.
+[[nodiscard]] bool can_exist(const Config& config, const search::Genome& genome, nn::SampleShape sample,
+                             std::int64_t classes);
+
 /// Throws ConfigError if no tried genome gives a valid network for samples of this shape. Tries the corners of the
 /// search space and 1 000 random genomes. The message reports the genome that failed at the deepest layer, and names
-/// the layer.
+/// the layer. If all valid networks have too many parameters, the message names the smallest number.
 void check_models(const Config& config, nn::SampleShape sample, std::int64_t classes);
 
 /// Returns the measure of the first objective. `text` is an effective configuration; its keys are not checked.

@@ -74,6 +74,7 @@ private:
     Status command_one(const Order& order);
     [[nodiscard]] std::optional<store::ModelFile> saved_training(const search::Individual& individual);
     void set_pruner(std::uint32_t slot);
+    void describe_costs(std::uint32_t slot, std::span<const Epoch> curve);
     [[nodiscard]] search::Individual ended(std::uint32_t slot, Status status);
     void describe(search::Individual& individual, train::Training& training, search::Outcome outcome) const;
     void keep_best(const search::Individual& individual, train::Training& training);

@@ -48,6 +48,9 @@ protected:
     /// Updates the individual's progress before take_progress() reports the individual.
     virtual void describe_progress(std::uint32_t) {}
 
+    /// Computes what the costs and limits of the configuration need of a finished individual. An evaluated individual
+    /// that lacks a metric has failed.
+    void judge(search::Individual& individual) const;
     /// Collective over the worker. Sends `order` to the followers; all ranks obey it.
     void command(const Order& order);
     /// Returns the first free slot; slots() if all are in use.

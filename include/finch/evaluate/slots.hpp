@@ -49,6 +49,9 @@ public:
     [[nodiscard]] NamedArrays take_snapshot() { return std::move(snapshot_); }
     /// Returns the joules of the training that was last saved or ended, in this start, on all ranks; NaN: not known.
     [[nodiscard]] double joules() const noexcept { return joules_; }
+    /// Leader only. Estimates the joules of the running training, in this start, on all ranks: those of the leader
+    /// times the number of ranks. Other ranks are not asked, since they do the same work.
+    [[nodiscard]] double joules_so_far(std::uint32_t slot);
     /// Returns the result of the last `report` Order.
     [[nodiscard]] const train::ProfileReport& report() const noexcept { return report_; }
     [[nodiscard]] const data::Dataset& training_set() const noexcept { return datasets_.training; }

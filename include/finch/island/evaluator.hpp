@@ -18,7 +18,7 @@ public:
 
     [[nodiscard]] virtual bool has_free_slot() const = 0;
     [[nodiscard]] virtual bool idle() const = 0;  ///< nothing runs
-    /// True if a network with this genome can exist. If no network with this genome can exist, the worker breeds
+    /// True if a network with this genome can exist and keeps the limits on its parameters. If not, the worker breeds
     /// another genome.
     [[nodiscard]] virtual bool can_exist(const search::Genome& genome) const = 0;
     /// Starts the evaluation of an individual. Resumes the individual if the evaluator finds its snapshot. Never throws

@@ -27,6 +27,7 @@ struct Candidate {
     std::int64_t failed = 0;                 ///< number of finished repeats without a loss
     /// Mean loss of the repeats, without the candidate's own loss. It is NaN if no repeat has a loss.
     double mean = Individual::not_measured;
+    double violation = 0;  ///< the largest of its repeats
     /// Standard deviation of the repeats' losses, with n − 1 in the denominator. It is NaN for fewer than two losses.
     double deviation = Individual::not_measured;
 };
@@ -42,8 +43,8 @@ struct Candidate {
                                                   std::int64_t evaluations);
 
 /// Returns the winner after all candidates have `choice.repeats` finished repeats. The winner is the candidate with the
-/// fewest failed repeats; among several, the one with the smallest mean loss. Returns null if a candidate has fewer
-/// repeats, or if all repeats failed.
+/// fewest failed repeats; among several, the one with the smallest violation, then the one with the smallest mean loss.
+/// Returns null if a candidate has fewer repeats, or if all repeats failed.
 [[nodiscard]] const Candidate* winner_of(std::span<const Candidate> candidates, const FinalChoice& choice);
 
 /// Returns the individual that provides the published weights of a run. If there is a winner, its best repeat provides

@@ -107,6 +107,9 @@ constexpr auto fields_of(const Attempt*) {
 }
 static_assert(lists_every_member<Attempt>);
 
+/// Maximum number of costs that a search minimises in addition to the loss.
+inline constexpr std::size_t most_costs = 3;
+
 /// Maximum number of rungs of a training. A rung is an epoch after which a training is compared with others.
 inline constexpr std::size_t most_rungs = 8;
 
@@ -117,6 +120,7 @@ struct Pruning {
     std::int32_t rung = 0;
     double threshold = none;
     std::array<double, most_rungs> losses{none, none, none, none, none, none, none, none};
+    std::array<std::array<double, most_costs>, most_rungs> costs{};  ///< of the rungs whose loss is not NaN
 };
 
 constexpr auto fields_of(const Pruning*) {
@@ -125,6 +129,8 @@ constexpr auto fields_of(const Pruning*) {
         Field{"pruning_threshold", &Pruning::threshold,
               "threshold with which its loss was last compared for pruning; NaN: never compared"},
         Field{"rung_loss", &Pruning::losses, "its smallest loss so far at each rung; NaN: not compared at this rung"},
+        Field{"rung_cost", &Pruning::costs,
+              "with several objectives: the values of all but the first at each rung, smaller is better; 0: none"},
     };
 }
 static_assert(lists_every_member<Pruning>);
@@ -139,6 +145,7 @@ struct Individual {
     Outcome outcome = Outcome::unfinished;
     Operator bred_by = Operator::random;
     double loss = not_measured;
+    double violation = 0;
     Id reused_from;
 
     std::int32_t island = 0;
@@ -157,6 +164,7 @@ struct Individual {
     double samples_per_second = 0;
     double training_seconds = 0;
     double joules = not_measured;
+    std::array<double, most_costs> objective_metrics{not_measured, not_measured, not_measured};
     double progress = 0;
     Attempt attempt;
     Breeding breeding;
@@ -204,6 +212,12 @@ constexpr auto fields_of(const Individual*) {
         Field{"genome", &Individual::genome, "a column per gene: a number, or the word of a choice"},
         Field{"outcome", &Individual::outcome, "outcome of its training"}.result(),
         Field{"loss", &Individual::loss, "fitness: smaller is better; NaN: not measured"}.result(),
+        Field{"violation", &Individual::violation,
+              "sum over the limits of search.limits that it breaks of the excess as a share of the bound; 0: none"}
+            .result(),
+        Field{"objective_metric", &Individual::objective_metrics,
+              "values of the metrics in search.objective, in their order; NaN: none"}
+            .result(),
         Field{"accuracy", &Individual::accuracy, "accuracy on the validation set at the best epoch; NaN: not measured"}
             .result(),
         Field{"epochs", &Individual::epochs, "number of trained epochs"}.result(),
@@ -251,23 +265,32 @@ inline constexpr std::int32_t top_rung = std::numeric_limits<std::int32_t>::max(
 /// The fields that determine the order of individuals.
 struct Standing {
     bool ranks_by_loss = false;
-    double loss = 0;  ///< unused if ranks_by_loss is false
+    double loss = 0;       ///< unused if ranks_by_loss is false
+    double violation = 0;  ///< unused if ranks_by_loss is false
     Id id;
     std::int32_t rung = top_rung;
     bool is_reused = false;
 };
 [[nodiscard]] inline Standing standing(const Individual& individual) noexcept {
-    return {individual.ranks_by_loss(), individual.loss, individual.id,
-            individual.outcome == Outcome::pruned ? individual.pruning->rung : top_rung, individual.is_reused()};
+    return {individual.ranks_by_loss(),
+            individual.loss,
+            individual.violation,
+            individual.id,
+            individual.outcome == Outcome::pruned ? individual.pruning->rung : top_rung,
+            individual.is_reused()};
 }
 
 /// Returns whether `a` ranks before `b`. The criteria for ranking first are, in this order: a comparable fitness, the
-/// higher rung, the smaller loss, a result of its own (not reused), the smaller id. An individual with a NaN loss or a
-/// failed outcome never ranks before one with a comparable fitness. The ranking is a strict total order over distinct
-/// ids.
+/// smaller violation of search.limits (0: it keeps all; Deb, "An efficient constraint handling method for genetic
+/// algorithms", 2000), the higher rung, the smaller loss, a result of its own (not reused), the smaller id. An
+/// individual with a NaN loss or a failed outcome never ranks before one with a comparable fitness. The ranking is a
+/// strict total order over distinct ids.
 [[nodiscard]] inline bool better(const Standing& a, const Standing& b) noexcept {
     if (a.ranks_by_loss != b.ranks_by_loss) {
         return a.ranks_by_loss;
+    }
+    if (a.ranks_by_loss && a.violation != b.violation) {
+        return a.violation < b.violation;
     }
     if (a.ranks_by_loss && a.rung != b.rung) {
         return a.rung > b.rung;
@@ -286,11 +309,14 @@ struct Standing {
 
 /// comparable_loss() maps an individual to one number that propagators can compare instead of calling better(). The
 /// numbers are in the order of better():
+/// - For an individual that breaks search.limits: a number from least_violating on that grows with its violation.
 /// - For a complete training: its loss, but at most the number below least_pruned.
 /// - For a pruned training: a number from least_pruned on, larger than for all higher rungs.
 /// - For an individual without a comparable fitness: infinity.
-/// Pruned trainings of the same rung may get the same number if their losses agree to 10 digits.
+/// Pruned trainings of the same rung may get the same number if their losses agree to 10 digits. Individuals with the
+/// same violation get the same number.
 inline constexpr double least_pruned = 1e300;
+inline constexpr double least_violating = 1e302;
 [[nodiscard]] double comparable_loss(const Individual& individual) noexcept;
 
 /// Returns whether record `a` is kept instead of record `b` with the same id. The criteria for keeping a record are, in

@@ -197,4 +197,7 @@ private:
     std::int64_t epochs_ = 0;
 };
 
+/// Returns the hypervolume of the results of all islands. `reference`: a value for each objective, as it is reported.
+[[nodiscard]] double hypervolume_of(const Population& population, std::span<const double> reference);
+
 }  // namespace finch::search
