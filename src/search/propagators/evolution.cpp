@@ -17,6 +17,12 @@ constexpr int far_tries = 30;
 constexpr double two_phases_from = 10'000;  ///< number of evaluations of the island
 constexpr double first_phase = 0.25;        ///< fraction of the budget
 constexpr double evaluations_unless_known = 5'000;
+// The more evaluations run at the same time, the fewer generations there are, and the better is a model that learns all
+// genes from one generation.
+constexpr double most_additive_share = 0.5;
+constexpr double additive_share_each = 25;  ///< share of the additive model / (workers / evaluations)
+constexpr std::int32_t additive_fits = 8;   ///< per generation
+constexpr std::int32_t least_fitted_after = 64;
 
 /// Returns the number of the slot that individual `id` founds. The number is a hash of the id, so it does not depend on
 /// the order of the results.
@@ -31,6 +37,8 @@ EvolutionState::EvolutionState(EvolutionPlan plan)
       cma_share_(plan_.options.cma_share),
       free_(free_genes(plan_.space)),
       evaluations_(plan_.evaluations > 0 ? static_cast<double>(plan_.evaluations) : evaluations_unless_known),
+      additive_share_(std::min(most_additive_share, additive_share_each * plan_.workers / evaluations_)),
+      additive_(new_model()),
       best_loss_(std::numeric_limits<double>::infinity()) {
     phase_ends_ = evaluations_ >= two_phases_from ? std::vector{first_phase, 1.0} : std::vector{1.0};
     for (const std::size_t i : free_) {
@@ -46,6 +54,7 @@ EvolutionState::EvolutionState(EvolutionPlan plan)
 
 void EvolutionState::take(const Individual& individual, bool born_here) {
     ++taken_;
+    durations_.take(individual);
     budget_used_ = std::max(budget_used_, born_here ? individual.breeding.budget_used : 0.0);
     begin_phases(individual.id);
     const UnitGenome point = to_unit(plan_.space, individual.genome);
@@ -57,7 +66,8 @@ void EvolutionState::take(const Individual& individual, bool born_here) {
     const Breeding& breeding = individual.breeding;
     const bool is_of_a_phase =
         born_here && (individual.bred_by == Operator::random || individual.bred_by == Operator::crossover ||
-                      individual.bred_by == Operator::differential_evolution);
+                      individual.bred_by == Operator::differential_evolution ||
+                      individual.bred_by == Operator::additive_model);
     if (is_of_a_phase) {
         const auto phase = std::min(static_cast<std::size_t>(std::max(breeding.phase, 0)), phases_.size() - 1);
         const double begin = phase == 0 ? 0 : phase_ends_[phase - 1];
@@ -71,7 +81,14 @@ void EvolutionState::take(const Individual& individual, bool born_here) {
     } else {
         phases_.back().inject({point, loss, individual.id, slot_of(individual.id)});
     }
+    if (phases_.size() == 1 || (is_of_a_phase && breeding.phase + 1 == std::ssize(phases_))) {
+        additive_.take(point, loss);
+    }
     begin_starts(individual.id);
+}
+
+AdditiveModel EvolutionState::new_model() const {
+    return AdditiveModel(static_cast<std::size_t>(std::max(least_fitted_after, plan_.workers / additive_fits)));
 }
 
 /// Adds an individual that was bred by a model to the population. Points of a model are clustered, so the differences
@@ -130,6 +147,7 @@ void EvolutionState::begin_phases(Id cause) {
                                    (phase_ends_[phases_.size()] - phase_ends_[phases_.size() - 1]);
         RandomStream random(plan_.seed, Purpose::breeding_state, cause.value, 1);
         phases_.emplace_back(plan_.space, evaluations, far_point(random));
+        additive_ = new_model();
     }
 }
 
@@ -170,6 +188,11 @@ Offspring EvolutionState::bred(const Stage& stage, RandomStream& random) const {
     const bool begins = phases_.size() == 1 ? stage.births < phase.first_size() : !phase.is_filled();
     if (begins || phase.members().size() < 4) {
         return {.genome = from_unit(plan_.space, phase.first_point(plan_.space, random))};
+    }
+    const bool is_modelled =
+        additive_.is_ready() && durations_.allow(additive_.seconds()) && random.uniform() < additive_share_;
+    if (is_modelled) {
+        return phase.modelled(plan_.space, additive_, random);
     }
     const bool mutates = phases_.size() == 1 && random.uniform() < plan_.options.mutation_share;
     return mutates ? phase.mutant(plan_.space, random) : phase.trial(plan_.space, random);
