@@ -31,8 +31,8 @@ double best_number(std::size_t gene) {
 /// A sum over the genes, with six local minima per number. The third option is the best, and its neighbours are the
 /// worst.
 double sum_of_waves(const Space& space, const UnitGenome& point) {
-    double sum = std::array{0.5, 1.0, 0.0, 1.0}.at(static_cast<std::size_t>(
-        from_unit(space.genes[numbers_count], point[numbers_count])));
+    double sum = std::array{0.5, 1.0, 0.0, 1.0}.at(
+        static_cast<std::size_t>(from_unit(space.genes[numbers_count], point[numbers_count])));
     for (std::size_t gene = 0; gene < numbers_count; ++gene) {
         const double distance = point[gene] - best_number(gene);
         sum += distance * distance + 0.1 * (1 - std::cos(6 * 2 * std::numbers::pi * distance));
@@ -99,7 +99,7 @@ TEST_CASE("additive model: accepts results without a loss, equal losses and the 
         AdditiveModel model;
         RandomStream random(8, Purpose::test);
 
-        take_random(model, space, 200, scale, 9);
+        take_random(model, space, 1000, scale, 9);
         for (int i = 0; i < 100; ++i) {
             model.take(random_point(space.size(), random), std::numeric_limits<double>::infinity());
         }

@@ -50,9 +50,10 @@ TEST_CASE("evolution: the additive model breeds if it takes less than a quarter 
     for (const auto& [seconds, most] : {std::pair{1.0, 0.5}, std::pair{1e-4, 0.0}}) {
         CAPTURE(seconds);
         const Found found = search_for(EvolutionOptions{}, reals(4), sphere, 3000, 100, 1, seconds);
-        const auto bred = static_cast<double>(
-            std::count_if(found.all.begin(), found.all.end(),
-                          [](const Individual& one) { return one.bred_by == Operator::additive_model; }));
+        const auto bred =
+            static_cast<double>(std::count_if(found.all.begin(), found.all.end(), [](const Individual& one) {
+                return one.bred_by == Operator::additive_model;
+            }));
         CHECK(bred / 3000 <= most);
         CHECK(bred / 3000 >= 0.7 * most);
     }

@@ -57,7 +57,7 @@ enum class Operator : std::uint8_t {
     additive_model
 };
 constexpr std::array<std::string_view, 11> words_of(Operator) {
-    return {"random", "crossover", "given", "differential_evolution", "cma_es", "model_screened", "repeat",
+    return {"random", "crossover", "given",  "differential_evolution", "cma_es", "model_screened", "repeat",
             "swarm",  "simplex",   "parzen", "additive_model"};
 }
 

@@ -98,8 +98,8 @@ struct ScreenedOptions {
 [[nodiscard]] std::unique_ptr<Propagator> make(const ScreenedOptions& options, const Space& space, std::uint64_t seed);
 
 /// Breeds like ScreenedOptions while an island has few results and the model takes less than a quarter of an
-/// evaluation's time; otherwise breeds like EvolutionOptions. If the island has more workers than half of most_screened,
-/// always breeds like EvolutionOptions.
+/// evaluation's time; otherwise breeds like EvolutionOptions. If the island has more workers than half of
+/// most_screened, always breeds like EvolutionOptions.
 struct AutomaticOptions {
     double model_seconds = 2e-7;        ///< time to breed one individual / squared number of results in the model
     std::int64_t most_screened = 1000;  ///< number of results of an island up to which the model breeds

@@ -41,8 +41,8 @@ double AdditiveModel::Curve::at(double x) const {
 void AdditiveModel::take(const UnitGenome& point, double loss) {
     ++since_due_;
     if (loss < least_pruned && (best_.size() < most_results || loss < best_.back().loss)) {
-        const auto place = std::upper_bound(best_.begin(), best_.end(), loss,
-                                            [](double a, const Result& b) { return a < b.loss; });
+        const auto place =
+            std::upper_bound(best_.begin(), best_.end(), loss, [](double a, const Result& b) { return a < b.loss; });
         best_.insert(place, {point, loss});
         best_.resize(std::min(best_.size(), most_results));
     }
@@ -54,8 +54,7 @@ void AdditiveModel::take(const UnitGenome& point, double loss) {
 }
 
 double AdditiveModel::seconds() const noexcept {
-    return fitted_.empty() ? 0
-                           : seconds_per_value * static_cast<double>(fitted_.size() * fitted_.front().point.size());
+    return fitted_.empty() ? 0 : seconds_per_value * static_cast<double>(fitted_.size() * fitted_.front().point.size());
 }
 
 /// Returns quantiles of the gene's values, and the ends of the range.

@@ -46,8 +46,7 @@ public:
 private:
     [[nodiscard]] bool is_worth_a_model(const Population& population, int island, double in_training) {
         const Results& results = results_.over(population, island);
-        const double known =
-            std::min(results.count, static_cast<double>(ScreenedOptions{}.most_points)) + in_training;
+        const double known = std::min(results.count, static_cast<double>(ScreenedOptions{}.most_points)) + in_training;
         const double model = options_.model_seconds * known * known;
         return population.finished_on(island) < static_cast<std::size_t>(options_.most_screened) &&
                results.durations.allow(model * (1 + static_cast<double>(genes_) / genes_of_twice));

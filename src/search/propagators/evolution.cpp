@@ -38,7 +38,6 @@ EvolutionState::EvolutionState(EvolutionPlan plan)
       free_(free_genes(plan_.space)),
       evaluations_(plan_.evaluations > 0 ? static_cast<double>(plan_.evaluations) : evaluations_unless_known),
       additive_share_(std::min(most_additive_share, additive_share_each * plan_.workers / evaluations_)),
-      additive_(new_model()),
       best_loss_(std::numeric_limits<double>::infinity()) {
     phase_ends_ = evaluations_ >= two_phases_from ? std::vector{first_phase, 1.0} : std::vector{1.0};
     for (const std::size_t i : free_) {
@@ -49,7 +48,7 @@ EvolutionState::EvolutionState(EvolutionPlan plan)
     if (moved_.size() < 2) {
         cma_share_ = 0;
     }
-    phases_.emplace_back(plan_.space, (1 - cma_share_) * evaluations_ * phase_ends_.front(), UnitGenome{});
+    add_phase((1 - cma_share_) * evaluations_ * phase_ends_.front(), {});
 }
 
 void EvolutionState::take(const Individual& individual, bool born_here) {
@@ -65,11 +64,11 @@ void EvolutionState::take(const Individual& individual, bool born_here) {
     }
     const Breeding& breeding = individual.breeding;
     const bool is_of_a_phase =
-        born_here && (individual.bred_by == Operator::random || individual.bred_by == Operator::crossover ||
-                      individual.bred_by == Operator::differential_evolution ||
-                      individual.bred_by == Operator::additive_model);
+        born_here &&
+        (individual.bred_by == Operator::random || individual.bred_by == Operator::crossover ||
+         individual.bred_by == Operator::differential_evolution || individual.bred_by == Operator::additive_model);
     if (is_of_a_phase) {
-        const auto phase = std::min(static_cast<std::size_t>(std::max(breeding.phase, 0)), phases_.size() - 1);
+        const std::size_t phase = phase_of(breeding);
         const double begin = phase == 0 ? 0 : phase_ends_[phase - 1];
         RandomStream random(plan_.seed, Purpose::breeding_state, individual.id.value);
         phases_[phase].take({point, loss, individual.id, slot_of(individual.id)}, breeding,
@@ -81,14 +80,19 @@ void EvolutionState::take(const Individual& individual, bool born_here) {
     } else {
         phases_.back().inject({point, loss, individual.id, slot_of(individual.id)});
     }
-    if (phases_.size() == 1 || (is_of_a_phase && breeding.phase + 1 == std::ssize(phases_))) {
-        additive_.take(point, loss);
+    if (is_of_a_phase || phases_.size() == 1) {
+        additive_[phase_of(breeding)].take(point, loss);
     }
     begin_starts(individual.id);
 }
 
-AdditiveModel EvolutionState::new_model() const {
-    return AdditiveModel(static_cast<std::size_t>(std::max(least_fitted_after, plan_.workers / additive_fits)));
+std::size_t EvolutionState::phase_of(const Breeding& breeding) const {
+    return std::min(static_cast<std::size_t>(std::max(breeding.phase, 0)), phases_.size() - 1);
+}
+
+void EvolutionState::add_phase(double evaluations, UnitGenome centre) {
+    phases_.emplace_back(plan_.space, evaluations, std::move(centre));
+    additive_.emplace_back(static_cast<std::size_t>(std::max(least_fitted_after, plan_.workers / additive_fits)));
 }
 
 /// Adds an individual that was bred by a model to the population. Points of a model are clustered, so the differences
@@ -146,8 +150,7 @@ void EvolutionState::begin_phases(Id cause) {
         const double evaluations = (1 - cma_share_) * static_cast<double>(plan_.evaluations) *
                                    (phase_ends_[phases_.size()] - phase_ends_[phases_.size() - 1]);
         RandomStream random(plan_.seed, Purpose::breeding_state, cause.value, 1);
-        phases_.emplace_back(plan_.space, evaluations, far_point(random));
-        additive_ = new_model();
+        add_phase(evaluations, far_point(random));
     }
 }
 
@@ -170,7 +173,6 @@ void EvolutionState::begin_starts(Id cause) {
 Offspring EvolutionState::breed(const Stage& stage, RandomStream& random) const {
     Offspring offspring = bred(stage, random);
     offspring.breeding.budget_used = stage.budget_used;
-    offspring.breeding.phase = static_cast<std::int32_t>(phases_.size()) - 1;
     return offspring;
 }
 
@@ -178,21 +180,32 @@ Offspring EvolutionState::bred(const Stage& stage, RandomStream& random) const {
     if (free_.empty()) {
         return {.genome = random_genome(plan_.space, random)};
     }
+    const std::size_t last = phases_.size() - 1;
     if (!starts_.empty() && random.uniform() < cma_share_) {
         const Start& start = starts_[static_cast<std::size_t>(random.below(starts_.size()))];
         return {.genome = from_unit(plan_.space, with_moved_part(start.others, start.cma.sample(random))),
                 .bred_by = Operator::cma_es,
-                .breeding = {.slot = start.number}};
+                .breeding = {.phase = static_cast<std::int32_t>(last), .slot = start.number}};
     }
-    const DifferentialEvolution& phase = phases_.back();
+    // With few generations, the first phase has not found its optimum when it ends, so it continues.
+    const bool continues = last > 0 && random.uniform() < additive_share_;
+    const std::size_t number = continues ? last - 1 : last;
+    Offspring offspring = bred_in(number, stage, random);
+    offspring.breeding.phase = static_cast<std::int32_t>(number);
+    return offspring;
+}
+
+Offspring EvolutionState::bred_in(std::size_t number, const Stage& stage, RandomStream& random) const {
+    const DifferentialEvolution& phase = phases_[number];
+    const AdditiveModel& additive = additive_[number];
     const bool begins = phases_.size() == 1 ? stage.births < phase.first_size() : !phase.is_filled();
     if (begins || phase.members().size() < 4) {
         return {.genome = from_unit(plan_.space, phase.first_point(plan_.space, random))};
     }
     const bool is_modelled =
-        additive_.is_ready() && durations_.allow(additive_.seconds()) && random.uniform() < additive_share_;
+        additive.is_ready() && durations_.allow(additive.seconds()) && random.uniform() < additive_share_;
     if (is_modelled) {
-        return phase.modelled(plan_.space, additive_, random);
+        return phase.modelled(plan_.space, additive, random);
     }
     const bool mutates = phases_.size() == 1 && random.uniform() < plan_.options.mutation_share;
     return mutates ? phase.mutant(plan_.space, random) : phase.trial(plan_.space, random);

@@ -92,7 +92,9 @@ private:
     };
 
     [[nodiscard]] Offspring bred(const Stage& stage, RandomStream& random) const;
-    [[nodiscard]] AdditiveModel new_model() const;
+    [[nodiscard]] Offspring bred_in(std::size_t phase, const Stage& stage, RandomStream& random) const;
+    [[nodiscard]] std::size_t phase_of(const Breeding& breeding) const;
+    void add_phase(double evaluations, UnitGenome centre);
     void take_from_cma(const Individual& individual, const UnitGenome& point, double loss);
     void take_over(DifferentialEvolution::Member member);
     void begin_phases(Id cause);
@@ -109,7 +111,7 @@ private:
     std::vector<double> phase_ends_;  ///< fractions of the budget
     std::vector<std::size_t> moved_;  ///< the genes that CMA-ES moves: all except unordered choices
     std::vector<DifferentialEvolution> phases_;
-    AdditiveModel additive_;  ///< of the results of the last phase
+    std::vector<AdditiveModel> additive_;  ///< one per phase, of its results
     Durations durations_;
     std::vector<Start> starts_;
     std::int32_t starts_begun_ = 0;
