@@ -20,14 +20,20 @@ constexpr double evaluations_unless_known = 5'000;
 // The more evaluations run at the same time, the fewer generations there are, and the better is a model that learns all
 // genes from one generation.
 constexpr double most_additive_share = 0.5;
-constexpr double additive_share_each = 25;  ///< share of the additive model / (workers / evaluations)
-constexpr std::int32_t additive_fits = 8;   ///< per generation
+constexpr double least_additive_share = 0.02;  ///< a smaller share is not worth the model's time and memory
+constexpr double additive_share_each = 25;     ///< share of the additive model / (workers / evaluations)
+constexpr std::int32_t additive_fits = 8;      ///< per generation
 constexpr std::int32_t least_fitted_after = 64;
 
 /// Returns the number of the slot that individual `id` founds. The number is a hash of the id, so it does not depend on
 /// the order of the results.
 std::int32_t slot_of(Id id) {
     return static_cast<std::int32_t>((id.value * 0x9E3779B97F4A7C15U) >> 33U);
+}
+
+double additive_share(double workers, double evaluations) {
+    const double share = std::min(most_additive_share, additive_share_each * workers / evaluations);
+    return share < least_additive_share ? 0 : share;
 }
 
 }  // namespace
@@ -37,7 +43,7 @@ EvolutionState::EvolutionState(EvolutionPlan plan)
       cma_share_(plan_.options.cma_share),
       free_(free_genes(plan_.space)),
       evaluations_(plan_.evaluations > 0 ? static_cast<double>(plan_.evaluations) : evaluations_unless_known),
-      additive_share_(std::min(most_additive_share, additive_share_each * plan_.workers / evaluations_)),
+      additive_share_(additive_share(plan_.workers, evaluations_)),
       best_loss_(std::numeric_limits<double>::infinity()) {
     phase_ends_ = evaluations_ >= two_phases_from ? std::vector{first_phase, 1.0} : std::vector{1.0};
     for (const std::size_t i : free_) {
@@ -80,7 +86,7 @@ void EvolutionState::take(const Individual& individual, bool born_here) {
     } else {
         phases_.back().inject({point, loss, individual.id, slot_of(individual.id)});
     }
-    if (is_of_a_phase || phases_.size() == 1) {
+    if (additive_share_ > 0 && (is_of_a_phase || phases_.size() == 1)) {
         additive_[phase_of(breeding)].take(point, loss);
     }
     begin_starts(individual.id);
