@@ -5,7 +5,7 @@
 // best values, the number of runs with a best value below 1, and the seconds per run. For a noisy problem, the best
 // value is the value without noise of the genome with the best measurement. `+halving` prunes and may train as many
 // epochs as EVALUATIONS complete evaluations have. `+final` uses the last 24 evaluations for the final choice. `auto:N`
-// switches an island to `evolution` after N results.
+// switches an island to `evolution` after N results. `cmaes:N` has N samples per generation.
 //   bench_search space PROBLEM
 // Prints the genes of the problem as JSON.
 //   bench_search evaluate PROBLEM SEED

@@ -144,6 +144,9 @@ PropagatorOptions propagator_named(const std::string& name, std::int64_t workers
     if (name.starts_with("auto:")) {
         return AutomaticOptions{.most_screened = std::stoll(name.substr(5))};
     }
+    if (name.starts_with("cmaes:")) {
+        return CmaEsOptions{.population = std::stoll(name.substr(6))};
+    }
     const std::map<std::string, PropagatorOptions> all{{"genetic", GeneticOptions{.population = workers}},
                                                        {"propulate", GeneticOptions{.population = 2 * workers}},
                                                        {"random", RandomSearchOptions{}},

@@ -53,7 +53,8 @@ struct Found {
 
 /// Returns the default options of the propagator `name`. The population of `genetic` is the number of workers.
 /// `propulate` is `genetic` with twice this population, as in Propulate's tutorials. `auto:N` is `auto` that switches
-/// to `evolution` after N results. Throws std::runtime_error if there is no propagator of this name.
+/// to `evolution` after N results. `cmaes:N` is `cmaes` with N samples per generation. Throws std::runtime_error if
+/// there is no propagator of this name.
 [[nodiscard]] search::PropagatorOptions propagator_named(const std::string& name, std::int64_t workers);
 
 }  // namespace finch::bench

@@ -53,11 +53,12 @@ enum class Operator : std::uint8_t {
     repeat,
     swarm,
     simplex,
-    parzen
+    parzen,
+    additive_model
 };
-constexpr std::array<std::string_view, 10> words_of(Operator) {
-    return {"random", "crossover", "given", "differential_evolution", "cma_es", "model_screened", "repeat",
-            "swarm",  "simplex",   "parzen"};
+constexpr std::array<std::string_view, 11> words_of(Operator) {
+    return {"random", "crossover", "given",  "differential_evolution", "cma_es", "model_screened", "repeat",
+            "swarm",  "simplex",   "parzen", "additive_model"};
 }
 
 /// Data about an individual's breeding. The operator that bred the individual needs this data again, together with the
@@ -75,8 +76,8 @@ constexpr auto fields_of(const Breeding*) {
     return std::tuple{
         Field{"phase", &Breeding::phase, "phase of the search in which it was bred, from 0"},
         Field{"slot", &Breeding::slot,
-              "by operator: differential_evolution: number of the slot for which it competes; cma_es: number of its "
-              "distribution; swarm: of its particle; simplex: of its simplex; -1: none"},
+              "by operator: differential_evolution, additive_model: number of the slot for which it competes; cma_es: "
+              "number of its distribution; swarm: of its particle; simplex: of its simplex; -1: none"},
         Field{"scale_factor", &Breeding::scale_factor, "scale factor F of differential evolution; 0: none"},
         Field{"crossover_rate", &Breeding::crossover_rate, "crossover rate CR of differential evolution"},
         Field{"budget_used", &Breeding::budget_used, "used share of the run's budget when it was bred, in [0, 1]"},

@@ -80,7 +80,8 @@ struct RandomSearchOptions {};
                                                std::uint64_t seed);
 
 /// Asynchronous L-SHADE (Tanabe and Fukunaga 2014), combined with CMA-ES, for searches with many evaluations. Searches
-/// with 10 000 evaluations or more have two phases; the second phase starts far from the optimum of the first.
+/// with 10 000 evaluations or more have two phases; the second phase starts far from the optimum of the first. With
+/// many workers, an additive model of the best results breeds up to half of the individuals.
 struct EvolutionOptions {
     double cma_share = 0.15;  ///< fraction of all births that CMA-ES breeds
     /// Fraction of births that use crossover and mutation of few genes, among the births without CMA-ES in phase 1.
@@ -97,7 +98,8 @@ struct ScreenedOptions {
 [[nodiscard]] std::unique_ptr<Propagator> make(const ScreenedOptions& options, const Space& space, std::uint64_t seed);
 
 /// Breeds like ScreenedOptions while an island has few results and the model takes less than a quarter of an
-/// evaluation's time; otherwise breeds like EvolutionOptions.
+/// evaluation's time; otherwise breeds like EvolutionOptions. If the island has more workers than half of
+/// most_screened, always breeds like EvolutionOptions.
 struct AutomaticOptions {
     double model_seconds = 2e-7;        ///< time to breed one individual / squared number of results in the model
     std::int64_t most_screened = 1000;  ///< number of results of an island up to which the model breeds

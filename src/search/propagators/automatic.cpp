@@ -1,3 +1,4 @@
+#include "durations.hpp"
 #include "evolution.hpp"
 #include "folding_propagator.hpp"
 #include "screened.hpp"
@@ -7,21 +8,16 @@
 namespace finch::search {
 namespace {
 
-constexpr double most_model_share = 0.25;  ///< fraction of the time of an evaluation
-constexpr double genes_of_twice = 40;      ///< with this many genes, a model takes twice as long
+constexpr double genes_of_twice = 40;  ///< with this many genes, a model takes twice as long
 
-/// The durations of an island's evaluations.
-struct Durations {
-    double results = 0;
-    double timed = 0;
-    double seconds = 0;  ///< sum over the timed evaluations
+/// The number and the durations of an island's results.
+struct Results {
+    double count = 0;
+    Durations durations = {};
 
     void take(const Individual& one, bool /*born_here*/) {
-        ++results;
-        if (one.started > 0 && one.finished >= one.started) {
-            seconds += one.finished - one.started;
-            ++timed;
-        }
+        ++count;
+        durations.take(one);
     }
 };
 
@@ -33,7 +29,10 @@ public:
     Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
         // A leader may not receive all results of its island. The number of births then tells how many results there
         // are.
-        is_screened_ = stage.births < static_cast<std::uint64_t>(options_.most_screened + stage.workers) &&
+        // With many concurrent evaluations, nearly all births up to most_screened would be bred from the results of one
+        // generation, and the individuals in training would make the models slow.
+        is_screened_ = 2 * stage.workers <= options_.most_screened &&
+                       stage.births < static_cast<std::uint64_t>(options_.most_screened + stage.workers) &&
                        is_worth_a_model(population, island, stage.workers);
         return is_screened_ ? screened_.breed(population, island, stage, random)
                             : evolution_.breed(population, island, stage, random);
@@ -46,13 +45,11 @@ public:
 
 private:
     [[nodiscard]] bool is_worth_a_model(const Population& population, int island, double in_training) {
-        const Durations& durations = durations_.over(population, island);
-        const double known =
-            std::min(durations.results, static_cast<double>(ScreenedOptions{}.most_points)) + in_training;
+        const Results& results = results_.over(population, island);
+        const double known = std::min(results.count, static_cast<double>(ScreenedOptions{}.most_points)) + in_training;
         const double model = options_.model_seconds * known * known;
         return population.finished_on(island) < static_cast<std::size_t>(options_.most_screened) &&
-               (durations.timed == 0 || model * (1 + static_cast<double>(genes_) / genes_of_twice) <
-                                            most_model_share * durations.seconds / durations.timed);
+               results.durations.allow(model * (1 + static_cast<double>(genes_) / genes_of_twice));
     }
 
     AutomaticOptions options_;
@@ -60,7 +57,7 @@ private:
     FoldingPropagator<ScreenedState, ScreenedOptions> screened_;
     FoldingPropagator<EvolutionState, EvolutionOptions> evolution_;
     bool is_screened_ = true;
-    Fold<Durations> durations_{Durations{}};
+    Fold<Results> results_{Results{}};
 };
 
 }  // namespace

@@ -16,7 +16,8 @@ constexpr double best_share = 0.11;       ///< p
 constexpr double archive_share = 1.4;     ///< archive size as a fraction of the number of members
 constexpr double evaluations_each = 650;  ///< evaluations of the phase per member
 constexpr std::size_t least_members = 6;
-constexpr double spread = 0.25;  ///< around a centre, as a fraction of the range
+constexpr double most_doublings = 7;  ///< of the tries per gene of an additive model
+constexpr double spread = 0.25;       ///< around a centre, as a fraction of the range
 
 std::size_t size_for(double evaluations, std::size_t genes) {
     const double most = std::max(18.0 * static_cast<double>(genes), 20.0);
@@ -103,10 +104,8 @@ Offspring DifferentialEvolution::trial(const Space& space, RandomStream& random)
         // bound.
         point[i] = moved < 0 ? from[i] * random.uniform() : moved > 1 ? 1 - (1 - from[i]) * random.uniform() : moved;
     }
-    if (has_discrete && std::any_of(members_.begin(), members_.end(),
-                                    [&](const Member& member) { return same_values(space, member.point, point); })) {
-        const std::size_t i = one_of(free_, random);
-        point[i] = mutate_unit(space.genes[i], point[i], 8, 0.1, random);
+    if (has_discrete) {
+        vary_copy(space, point, random);
     }
     return {.genome = child_genome(space, point, from, random),
             .parents = {members_[target].id, leader.id},
@@ -139,6 +138,33 @@ Offspring DifferentialEvolution::mutant(const Space& space, RandomStream& random
     return {.genome = child_genome(space, point, parent.point, random),
             .parents = {parent.id, second},
             .bred_by = Operator::crossover,
+            .breeding = {.slot = parent.slot}};
+}
+
+void DifferentialEvolution::vary_copy(const Space& space, UnitGenome& point, RandomStream& random) const {
+    if (std::any_of(members_.begin(), members_.end(),
+                    [&](const Member& member) { return same_values(space, member.point, point); })) {
+        const std::size_t i = one_of(free_, random);
+        point[i] = mutate_unit(space.genes[i], point[i], 8, 0.1, random);
+    }
+}
+
+Offspring DifferentialEvolution::modelled(const Space& space, const AdditiveModel& model, RandomStream& random) const {
+    const auto drawn = [&] { return static_cast<std::size_t>(random.below(members_.size())); };
+    const Member& parent = members_[std::min(drawn(), drawn())];
+    UnitGenome point = parent.point;
+    const int tries = static_cast<int>(std::exp2(most_doublings * random.uniform()));
+    const double rate = random.uniform();
+    const std::size_t always = one_of(free_, random);
+    for (const std::size_t i : free_) {
+        if (i == always || random.uniform() < rate) {
+            point[i] = model.draw(space, i, tries, random);
+        }
+    }
+    vary_copy(space, point, random);
+    return {.genome = child_genome(space, point, parent.point, random),
+            .parents = {parent.id, Id{}},
+            .bred_by = Operator::additive_model,
             .breeding = {.slot = parent.slot}};
 }
 

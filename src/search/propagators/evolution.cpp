@@ -17,11 +17,23 @@ constexpr int far_tries = 30;
 constexpr double two_phases_from = 10'000;  ///< number of evaluations of the island
 constexpr double first_phase = 0.25;        ///< fraction of the budget
 constexpr double evaluations_unless_known = 5'000;
+// The more evaluations run at the same time, the fewer generations there are, and the better is a model that learns all
+// genes from one generation.
+constexpr double most_additive_share = 0.5;
+constexpr double least_additive_share = 0.02;  ///< a smaller share is not worth the model's time and memory
+constexpr double additive_share_each = 25;     ///< share of the additive model / (workers / evaluations)
+constexpr std::int32_t additive_fits = 8;      ///< per generation
+constexpr std::int32_t least_fitted_after = 64;
 
 /// Returns the number of the slot that individual `id` founds. The number is a hash of the id, so it does not depend on
 /// the order of the results.
 std::int32_t slot_of(Id id) {
     return static_cast<std::int32_t>((id.value * 0x9E3779B97F4A7C15U) >> 33U);
+}
+
+double additive_share(double workers, double evaluations) {
+    const double share = std::min(most_additive_share, additive_share_each * workers / evaluations);
+    return share < least_additive_share ? 0 : share;
 }
 
 }  // namespace
@@ -31,6 +43,7 @@ EvolutionState::EvolutionState(EvolutionPlan plan)
       cma_share_(plan_.options.cma_share),
       free_(free_genes(plan_.space)),
       evaluations_(plan_.evaluations > 0 ? static_cast<double>(plan_.evaluations) : evaluations_unless_known),
+      additive_share_(additive_share(plan_.workers, evaluations_)),
       best_loss_(std::numeric_limits<double>::infinity()) {
     phase_ends_ = evaluations_ >= two_phases_from ? std::vector{first_phase, 1.0} : std::vector{1.0};
     for (const std::size_t i : free_) {
@@ -41,11 +54,12 @@ EvolutionState::EvolutionState(EvolutionPlan plan)
     if (moved_.size() < 2) {
         cma_share_ = 0;
     }
-    phases_.emplace_back(plan_.space, (1 - cma_share_) * evaluations_ * phase_ends_.front(), UnitGenome{});
+    add_phase((1 - cma_share_) * evaluations_ * phase_ends_.front(), {});
 }
 
 void EvolutionState::take(const Individual& individual, bool born_here) {
     ++taken_;
+    durations_.take(individual);
     budget_used_ = std::max(budget_used_, born_here ? individual.breeding.budget_used : 0.0);
     begin_phases(individual.id);
     const UnitGenome point = to_unit(plan_.space, individual.genome);
@@ -56,10 +70,11 @@ void EvolutionState::take(const Individual& individual, bool born_here) {
     }
     const Breeding& breeding = individual.breeding;
     const bool is_of_a_phase =
-        born_here && (individual.bred_by == Operator::random || individual.bred_by == Operator::crossover ||
-                      individual.bred_by == Operator::differential_evolution);
+        born_here &&
+        (individual.bred_by == Operator::random || individual.bred_by == Operator::crossover ||
+         individual.bred_by == Operator::differential_evolution || individual.bred_by == Operator::additive_model);
     if (is_of_a_phase) {
-        const auto phase = std::min(static_cast<std::size_t>(std::max(breeding.phase, 0)), phases_.size() - 1);
+        const std::size_t phase = phase_of(breeding);
         const double begin = phase == 0 ? 0 : phase_ends_[phase - 1];
         RandomStream random(plan_.seed, Purpose::breeding_state, individual.id.value);
         phases_[phase].take({point, loss, individual.id, slot_of(individual.id)}, breeding,
@@ -71,7 +86,19 @@ void EvolutionState::take(const Individual& individual, bool born_here) {
     } else {
         phases_.back().inject({point, loss, individual.id, slot_of(individual.id)});
     }
+    if (additive_share_ > 0 && (is_of_a_phase || phases_.size() == 1)) {
+        additive_[phase_of(breeding)].take(point, loss);
+    }
     begin_starts(individual.id);
+}
+
+std::size_t EvolutionState::phase_of(const Breeding& breeding) const {
+    return std::min(static_cast<std::size_t>(std::max(breeding.phase, 0)), phases_.size() - 1);
+}
+
+void EvolutionState::add_phase(double evaluations, UnitGenome centre) {
+    phases_.emplace_back(plan_.space, evaluations, std::move(centre));
+    additive_.emplace_back(static_cast<std::size_t>(std::max(least_fitted_after, plan_.workers / additive_fits)));
 }
 
 /// Adds an individual that was bred by a model to the population. Points of a model are clustered, so the differences
@@ -129,7 +156,7 @@ void EvolutionState::begin_phases(Id cause) {
         const double evaluations = (1 - cma_share_) * static_cast<double>(plan_.evaluations) *
                                    (phase_ends_[phases_.size()] - phase_ends_[phases_.size() - 1]);
         RandomStream random(plan_.seed, Purpose::breeding_state, cause.value, 1);
-        phases_.emplace_back(plan_.space, evaluations, far_point(random));
+        add_phase(evaluations, far_point(random));
     }
 }
 
@@ -152,7 +179,6 @@ void EvolutionState::begin_starts(Id cause) {
 Offspring EvolutionState::breed(const Stage& stage, RandomStream& random) const {
     Offspring offspring = bred(stage, random);
     offspring.breeding.budget_used = stage.budget_used;
-    offspring.breeding.phase = static_cast<std::int32_t>(phases_.size()) - 1;
     return offspring;
 }
 
@@ -160,16 +186,32 @@ Offspring EvolutionState::bred(const Stage& stage, RandomStream& random) const {
     if (free_.empty()) {
         return {.genome = random_genome(plan_.space, random)};
     }
+    const std::size_t last = phases_.size() - 1;
     if (!starts_.empty() && random.uniform() < cma_share_) {
         const Start& start = starts_[static_cast<std::size_t>(random.below(starts_.size()))];
         return {.genome = from_unit(plan_.space, with_moved_part(start.others, start.cma.sample(random))),
                 .bred_by = Operator::cma_es,
-                .breeding = {.slot = start.number}};
+                .breeding = {.phase = static_cast<std::int32_t>(last), .slot = start.number}};
     }
-    const DifferentialEvolution& phase = phases_.back();
+    // With few generations, the first phase has not found its optimum when it ends, so it continues.
+    const bool continues = last > 0 && random.uniform() < additive_share_;
+    const std::size_t number = continues ? last - 1 : last;
+    Offspring offspring = bred_in(number, stage, random);
+    offspring.breeding.phase = static_cast<std::int32_t>(number);
+    return offspring;
+}
+
+Offspring EvolutionState::bred_in(std::size_t number, const Stage& stage, RandomStream& random) const {
+    const DifferentialEvolution& phase = phases_[number];
+    const AdditiveModel& additive = additive_[number];
     const bool begins = phases_.size() == 1 ? stage.births < phase.first_size() : !phase.is_filled();
     if (begins || phase.members().size() < 4) {
         return {.genome = from_unit(plan_.space, phase.first_point(plan_.space, random))};
+    }
+    const bool is_modelled =
+        additive.is_ready() && durations_.allow(additive.seconds()) && random.uniform() < additive_share_;
+    if (is_modelled) {
+        return phase.modelled(plan_.space, additive, random);
     }
     const bool mutates = phases_.size() == 1 && random.uniform() < plan_.options.mutation_share;
     return mutates ? phase.mutant(plan_.space, random) : phase.trial(plan_.space, random);

@@ -2,7 +2,9 @@
 
 #include "finch/search/propagator.hpp"
 
+#include "additive_model.hpp"
 #include "cma_es.hpp"
+#include "durations.hpp"
 #include "fold_plan.hpp"
 #include "unit_genome.hpp"
 
@@ -35,6 +37,9 @@ public:
     [[nodiscard]] Offspring trial(const Space& space, RandomStream& random) const;
     /// Breeds a mutant for a slot: one member, or a uniform crossover of two members, with about one gene changed.
     [[nodiscard]] Offspring mutant(const Space& space, RandomStream& random) const;
+    /// Breeds a child for a slot: a member with some genes redrawn from `model`. Each child draws its own number of
+    /// redrawn genes, and of tries per gene.
+    [[nodiscard]] Offspring modelled(const Space& space, const AdditiveModel& model, RandomStream& random) const;
     /// Adds a result. `done`: the used fraction of the phase's budget. `random` decides which points are dropped from
     /// the archive.
     void take(Member member, const Breeding& breeding, double done, RandomStream& random);
@@ -51,6 +56,8 @@ private:
         double gain = 0;
     };
 
+    /// Mutates one gene if a member with the same genome exists.
+    void vary_copy(const Space& space, UnitGenome& point, RandomStream& random) const;
     void insert(Member member);
     void learn();
     void shrink(double done);
@@ -85,6 +92,9 @@ private:
     };
 
     [[nodiscard]] Offspring bred(const Stage& stage, RandomStream& random) const;
+    [[nodiscard]] Offspring bred_in(std::size_t phase, const Stage& stage, RandomStream& random) const;
+    [[nodiscard]] std::size_t phase_of(const Breeding& breeding) const;
+    void add_phase(double evaluations, UnitGenome centre);
     void take_from_cma(const Individual& individual, const UnitGenome& point, double loss);
     void take_over(DifferentialEvolution::Member member);
     void begin_phases(Id cause);
@@ -97,9 +107,12 @@ private:
     double cma_share_;                ///< 0 if there are no genes that CMA-ES could move
     std::vector<std::size_t> free_;   ///< genes that have more than one value
     double evaluations_;              ///< expected number on the island, or a default
+    double additive_share_;           ///< fraction of the births by the additive model, among those without CMA-ES
     std::vector<double> phase_ends_;  ///< fractions of the budget
     std::vector<std::size_t> moved_;  ///< the genes that CMA-ES moves: all except unordered choices
     std::vector<DifferentialEvolution> phases_;
+    std::vector<AdditiveModel> additive_;  ///< one per phase, of its results
+    Durations durations_;
     std::vector<Start> starts_;
     std::int32_t starts_begun_ = 0;
     std::vector<DifferentialEvolution::Member> of_model_;  ///< the best individuals that a model bred, best first
