@@ -16,8 +16,8 @@ constexpr double best_share = 0.11;       ///< p
 constexpr double archive_share = 1.4;     ///< archive size as a fraction of the number of members
 constexpr double evaluations_each = 650;  ///< evaluations of the phase per member
 constexpr std::size_t least_members = 6;
-constexpr double most_doublings = 7;  ///< of the tries per gene of an additive model
-constexpr double spread = 0.25;       ///< around a centre, as a fraction of the range
+constexpr double most_tries_log2 = 7;  ///< of the tries per gene of an additive model
+constexpr double spread = 0.25;        ///< around a centre, as a fraction of the range
 
 std::size_t size_for(double evaluations, std::size_t genes) {
     const double most = std::max(18.0 * static_cast<double>(genes), 20.0);
@@ -153,7 +153,7 @@ Offspring DifferentialEvolution::modelled(const Space& space, const AdditiveMode
     const auto drawn = [&] { return static_cast<std::size_t>(random.below(members_.size())); };
     const Member& parent = members_[std::min(drawn(), drawn())];
     UnitGenome point = parent.point;
-    const int tries = static_cast<int>(std::exp2(most_doublings * random.uniform()));
+    const int tries = static_cast<int>(std::exp2(most_tries_log2 * random.uniform()));
     const double rate = random.uniform();
     const std::size_t always = one_of(free_, random);
     for (const std::size_t i : free_) {
