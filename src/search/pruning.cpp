@@ -25,13 +25,14 @@ Rungs rungs_of(const CurveOptions&) {
 }
 
 /// Returns the loss of `other` at `rung`; infinity if no loss up to this rung was finite. Returns nothing if `other`
-/// has not reached the rung.
-std::optional<double> loss_at(const Individual& other, std::int32_t rung) {
+/// has not reached the rung, or has inherited it: the loss there is that of its parent.
+std::optional<double> loss_at(const Individual& other, std::int32_t rung, const Rungs& rungs) {
     const double loss = other.pruning->losses.at(static_cast<std::size_t>(rung) - 1);
     if (!std::isnan(loss)) {
         return orderable_loss(loss);
     }
-    return other.is_complete() ? std::optional(other.loss) : std::nullopt;
+    const bool reached = other.is_complete() && rungs.passed(other.inherited_epochs) < rung;
+    return reached ? std::optional(other.loss) : std::nullopt;
 }
 
 /// Returns the values of `loss_of(other)` for all other individuals that were born on the island of `individual`.
@@ -76,7 +77,7 @@ bool ends(const AtRungs& options, std::span<const double> values, std::int64_t, 
     const double own = smallest_loss(values);
     pruning.rung = rung;
     pruning.losses.at(static_cast<std::size_t>(rung) - 1) = own;
-    const auto at_rung = [rung](const Individual& other) { return loss_at(other, rung); };
+    const auto at_rung = [&](const Individual& other) { return loss_at(other, rung, rungs); };
     const auto limit = threshold(options, losses_of_others(population, individual, at_rung), own);
     pruning.threshold = limit.value_or(pruning.threshold);
     return limit && is_better_loss(*limit, own);
@@ -188,6 +189,25 @@ std::int32_t Rungs::passed(std::int64_t epoch) const noexcept {
         ++count;
     }
     return count;
+}
+
+std::int64_t Rungs::epoch_of(std::int32_t rung) const noexcept {
+    std::int64_t epoch = first_epoch;
+    for (std::int32_t below = 1; below < rung; ++below) {
+        epoch *= factor;
+    }
+    return epoch;
+}
+
+std::optional<Rungs> rungs_of(const PruningOptions& options) {
+    return std::visit(
+        []<class Rule>(const Rule& rule) -> std::optional<Rungs> {
+            if constexpr (requires { rule.factor; }) {
+                return Rungs{rule.first_epoch, rule.factor};
+            }
+            return std::nullopt;
+        },
+        options);
 }
 
 bool ends_early(const PruningOptions& options, std::span<const double> values, std::int64_t epochs,
