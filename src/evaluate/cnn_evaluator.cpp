@@ -72,6 +72,7 @@ CnnEvaluator::CnnEvaluator(const config::Config& config, Slots& slots, const com
       device_(std::move(device)),
       best_known_(std::move(best_known)),
       parent_weights_(directory_, place_.run),
+      rung_snapshots_(directory_, place_.run),
       running_(static_cast<std::size_t>(config.workers.slots)) {}
 
 void CnnEvaluator::set_sample_shape(nn::SampleShape sample, std::int64_t classes) {
@@ -123,13 +124,21 @@ void CnnEvaluator::start(search::Individual individual) {
     individual.threads = place_.threads;
     keep_alive(seconds_of_files);
     auto saved = saved_training(individual);
-    if (saved && saved->individual.started > 0) {
+    if (!saved && individual.is_heir()) {
+        saved = parents_training(individual);
+        order.continues_parent = saved.has_value();
+    }
+    if (saved && !order.continues_parent && saved->individual.started > 0) {
         individual.started = saved->individual.started;  // in an earlier start of the run
     }
     individual.started = individual.started > 0 ? individual.started : unix_seconds();
-    if (saved) {
+    if (order.continues_parent) {
+        saved->individual.joules = 0;  // those of its parent
+    } else if (saved) {
         individual.inherited_from = saved->individual.inherited_from;
+        individual.inherited_epochs = saved->individual.inherited_epochs;
     } else {
+        search::begin_anew(individual);
         order.weights = inherited_weights(individual);
         individual.inherited_from =
             order.weights.empty() ? search::Id{} : trained_parent(individual, known_population());
@@ -142,7 +151,8 @@ void CnnEvaluator::start(search::Individual individual) {
         spdlog::warn("the snapshot of {} cannot be used ({}); it begins anew", to_text(individual.id),
                      slots_.problem());
         order.snapshot.clear();
-        individual.inherited_from = {};
+        order.continues_parent = false;
+        search::begin_anew(individual);
         status = command_one(order);
     }
     if (status == Status::out_of_memory && !GroupEvaluator::idle()) {
@@ -166,7 +176,12 @@ void CnnEvaluator::start(search::Individual individual) {
     running.logged = slots_.training(order.slot).epoch_so_far();
     running.joules_before = order.snapshot.empty() ? 0 : saved->individual.joules;
     set_pruner(order.slot);
-    if (!order.snapshot.empty()) {
+    if (order.continues_parent) {
+        const search::Individual& heir = running.individual;
+        spdlog::info("{} continues {} from epoch {} on", to_text(heir.id), to_text(heir.inherited_from),
+                     heir.inherited_epochs + 1);
+        save(order.slot);  // from now on, it needs the snapshot of its parent no more
+    } else if (!order.snapshot.empty()) {
         spdlog::info("{} resumes from its snapshot, {:.0f} % done", to_text(running.individual.id),
                      100 * running.progress);
     }
@@ -198,6 +213,9 @@ std::vector<search::Individual> CnnEvaluator::advance() {
         const Status status = command_one({.kind = Order::Kind::advance, .steps = {steps}});
         measure(slot);
         log_batches(slot);
+        if (status == Status::running && config_.inherit) {
+            keep_at_rung(slot);
+        }
         if (status == Status::storage) {
             const std::string problem = slots_.problem();
             release(slot);  // a later start resumes it from its last snapshot
