@@ -181,14 +181,15 @@ Domain inherit_section() {
     using search::InheritOptions;
     return either(
         {word_of({"none"}),
-         section(
-             {key("population", &InheritOptions::population, whole(1, million),
-                  "number of individuals of an island that must have ended before it breeds heirs"),
-              key("parents", &InheritOptions::parents, whole(1, 1000),
-                  "number of best trainings at a rung that heirs continue; each has a snapshot in the run directory"),
-              key("perturb", &InheritOptions::perturb, real(0, 1),
-                  "standard deviation of the change of a number, as a share of its range, and the probability that "
-                  "a choice is drawn anew")})});
+         section({key("population", &InheritOptions::population, whole(1, million),
+                      "number of individuals of an island that must have ended before it breeds heirs"),
+                  key("parents", &InheritOptions::parents, whole(1, 1000),
+                      "largest number of trainings at a rung that heirs continue: the best quarter of those that "
+                      "reached it, at "
+                      "most this many; each has a snapshot in the run directory"),
+                  key("perturb", &InheritOptions::perturb, real(0, 1),
+                      "standard deviation of the change of a number, as a share of its range, and the probability that "
+                      "a choice is drawn anew")})});
 }
 
 /// The key `give_up_after`. The word `auto` becomes 0.

@@ -31,6 +31,21 @@ std::array<std::int64_t, most_rungs> heirs_due(const Population& population, int
     return due;
 }
 
+/// Returns the parents of heirs that begin at `rung`: the best quarter of the trainings that reached it, but at least
+/// one and at most `most`.
+std::vector<const Individual*> parents_at(const Population& population, int island, std::int32_t rung,
+                                          std::int64_t most) {
+    std::vector<const Individual*> best = continued_after(population, island, rung);
+    const auto ended_there = std::ranges::count_if(population.individuals(), [&](const auto& known) {
+        const Individual& one = known.second;
+        return one.outcome == Outcome::pruned && one.pruning->rung == rung && !one.is_reused() &&
+               population.island_now(one.island) == island;
+    });
+    const std::int64_t quarter = std::max<std::int64_t>(1, (std::ssize(best) + ended_there) / 4);
+    best.resize(static_cast<std::size_t>(std::min({std::ssize(best), quarter, most})));
+    return best;
+}
+
 /// Returns a new value of a gene: a number moves by a normal random number, a choice is drawn anew at the rate
 /// `perturb`.
 double moved(const Gene& gene, double value, double perturb, RandomStream& random) {
@@ -89,8 +104,7 @@ bool make_heir(Individual& newborn, const InheritOptions& options, const Initial
         if (due.at(place_of(rung)) <= 0) {
             continue;
         }
-        std::vector<const Individual*> parents = continued_after(population, island, rung);
-        parents.resize(std::min(parents.size(), static_cast<std::size_t>(options.parents)));
+        const auto parents = parents_at(population, island, rung, options.parents);
         for (const std::uint32_t choice : random.permutation(static_cast<std::uint32_t>(parents.size()))) {
             Individual heir = newborn;
             heir.parents = {parents[choice]->id, Id{}};

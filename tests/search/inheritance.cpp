@@ -85,7 +85,10 @@ TEST_CASE("an heir replaces each pruned training, from the highest rung on, once
 }
 
 TEST_CASE("an heir begins with the best trainings that continued after the rung, and names its parent") {
-    const Population population = some_trainings();
+    Population population = some_trainings();
+    for (const std::uint32_t number : {101, 102, 103, 104}) {
+        population.merge(pruned(number, 2, 10));
+    }
     std::map<Id, int> parents;
 
     for (std::uint32_t number = 10; number < 60; ++number) {
@@ -104,9 +107,27 @@ TEST_CASE("an heir begins with the best trainings that continued after the rung,
         CHECK_FALSE(problem_of(heir, design().space));
     }
 
-    REQUIRE(parents.size() == 2);  // the losses 1 and 2, but not 3
+    REQUIRE(parents.size() == 2);  // of 8 trainings: those with the losses 1 and 2, but not that with 3
     CHECK(parents[Id::make(0, 1, 2)] > 10);
     CHECK(parents[Id::make(0, 1, 3)] > 10);
+}
+
+TEST_CASE("the parents are the best quarter at the rung, and at most `parents`") {
+    Population population = some_trainings();
+    const auto count = [&](std::int64_t most) {
+        std::set<Id> parents;
+        for (std::uint32_t number = 10; number < 60; ++number) {
+            parents.insert(heir_of(population, number, {2, most, 0.1, rungs}).inherited_from);
+        }
+        return parents.size();
+    };
+
+    CHECK(count(3) == 1);  // of 4 trainings
+    for (std::uint32_t number = 101; number < 109; ++number) {
+        population.merge(pruned(number, 2, 10));
+    }
+    CHECK(count(5) == 3);
+    CHECK(count(2) == 2);
 }
 
 TEST_CASE("an heir depends on the results, its id and the seed, but not on the order of the results") {

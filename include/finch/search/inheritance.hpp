@@ -14,8 +14,8 @@ namespace finch::search {
 
 /// Population-based training (Jaderberg et al., arXiv:1711.09846) without generations. An heir replaces a training that
 /// pruning ended at a rung:
-/// - Exploit: the heir continues the snapshot of one of the `parents` best trainings that the island has at this rung,
-///   with weights, optimizer and learning curve.
+/// - Exploit: the heir continues the snapshot of a training of the island's best quarter at this rung, of the best
+///   `parents` at most, with weights, optimizer and learning curve.
 /// - Explore: the heir moves the parent's genes. A gene keeps its value if the weights would not fit the new value.
 /// An heir is an individual with an id and a seed of its own, and uses one evaluation. The epochs before the rung count
 /// for its parent only: a budget of epochs is charged with own_epochs(). Everything here is a function of the
