@@ -3,9 +3,9 @@ changes no result, and a replay trains the whole ancestry to the same bits."""
 from harness import TINY, Folder, check, curves, end, individuals, kill, outcome_words, passed, wait_for, words_of
 
 PARENTS = 2
-INHERIT = (TINY.replace("islands: 2", "islands: 1").replace("epochs: 3", "epochs: 9").replace("samples: 600", "samples: 900")
+INHERIT = (TINY.replace("islands: 2", "islands: 1").replace("epochs: 3", "epochs: 9").replace("samples: 600", "samples: 400")
            .replace("archive_seconds: 0.2, training_seconds: 0.5", "archive_seconds: 0.2, training_seconds: 0.05")
-           .replace("evaluations: 12", "evaluations: 24")
+           .replace("evaluations: 12", "evaluations: 20")
            .replace("  objective:", f"  pruning: halving\n  inherit: {{population: 4, parents: {PARENTS}}}\n  objective:"))
 RUN = "runs/tiny"
 
@@ -49,11 +49,11 @@ with Folder() as folder:
     passed(f"{len(heirs)} of {len(rows)} individuals continue the curve of their parent with its layers")
 
     own = sum(int(row["epochs"]) - int(row["inherited_epochs"]) for row in rows.values())
-    more = folder.run(2, "evolve", "tiny.yaml", "--set", f"search.budget={{epochs: {own + 40}}}")
+    more = folder.run(2, "evolve", "tiny.yaml", "--set", f"search.budget={{epochs: {own + 25}}}")
     now, heirs = check_heirs(path)
     used = sum(int(row["epochs"]) - int(row["inherited_epochs"]) for row in now.values())
-    check(own + 40 <= used < own + 40 + 9, f"{used} epochs of a budget of {own + 40}")
-    check(f"{used} of {own + 40} epochs" in folder.run(0, "status", RUN), "status counts other epochs")
+    check(own + 25 <= used < own + 25 + 9, f"{used} epochs of a budget of {own + 25}")
+    check(f"{used} of {own + 25} epochs" in folder.run(0, "status", RUN), "status counts other epochs")
     check(any(start_of(row["id"]) == 1 and start_of(row["inherited_from"]) == 0 for row in heirs), f"no heir of an earlier start\n{more}")
     passed("a budget of epochs counts those after the rung, and a later start continues trainings of the first")
 
@@ -77,7 +77,7 @@ with Folder() as folder:
     folder.run(2, "evolve", "tiny.yaml", "--run", "killed")
     killed, _ = check_heirs(folder.path / "killed")
     words = outcome_words(folder.path / "killed")
-    check(len(killed) == 24 and "unfinished" not in {words[row["outcome"]] for row in killed.values()},
+    check(len(killed) == 20 and "unfinished" not in {words[row["outcome"]] for row in killed.values()},
           f"{len(killed)} individuals after the kills")
     bits = ("layers", "lr", "loss", "epochs", "inherited_from", "inherited_epochs")
     first_start = [key for key in killed if start_of(key) == 0]
