@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compares population-based training (search.inherit) with halving alone at equal budgets of epochs.
 
-    tools/bench/inheritance.py [FINCH] [--seeds N] [--epochs N] [--propagators random,screened] [--keep FOLDER]
+    tools/bench/inheritance.py [FINCH] [--seeds N] [--epochs N] [--propagators random,screened]
+                              [--inherit '{population: 60}'] [--keep FOLDER]
 
 Evolves networks on generated images of 32 x 32 pixels, with each propagator and seed, once with `pruning: halving` and
 once with `inherit` in addition. Prints the smallest validation loss and error of complete trainings for each run, their
@@ -49,14 +50,14 @@ search:
 workers: {{ranks: 1, islands: 1, threads: 1}}
 log: {{level: warning}}
 """
-RULES = {"halving": "none", "inherit": "{}"}
+RULES = ("halving", "inherit")
 
 
 def evolve(arguments, folder, propagator, rule, seed):
     """Returns the smallest loss and error of complete trainings, and the numbers of individuals and of heirs."""
     run = folder / f"{propagator}-{rule}-{seed}"
     if not (run / "summary.txt").exists():
-        (folder / "bench.yaml").write_text(CONFIG.format(propagator=propagator, inherit=RULES[rule], epochs=arguments.epochs))
+        (folder / "bench.yaml").write_text(CONFIG.format(propagator=propagator, inherit=arguments.inherit if rule == "inherit" else "none", epochs=arguments.epochs))
         done = subprocess.run([os.path.abspath(arguments.finch), "evolve", "bench.yaml", "--run", run, "--set", f"seed={seed}"],
                               cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -74,6 +75,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--epochs", type=int, default=400)
     parser.add_argument("--propagators", default="random")
+    parser.add_argument("--inherit", default="{}")
     parser.add_argument("--keep", type=pathlib.Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:

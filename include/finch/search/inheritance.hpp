@@ -21,7 +21,7 @@ namespace finch::search {
 /// for its parent only: a budget of epochs is charged with own_epochs(). Everything here is a function of the
 /// population, the id and the seed. No heir is bred before `population` individuals of the island have ended.
 struct InheritOptions {
-    std::int64_t population = 20;
+    std::int64_t population = 40;
     std::int64_t parents = 4;  ///< of each rung; at most this many snapshots per rung and island are kept
     double perturb = 0.1;  ///< standard deviation of a number's change, as a share of its range; rate of new choices
     Rungs rungs = {};      ///< those of the pruning
