@@ -116,6 +116,29 @@ bool CnnEvaluator::next_may_be_long() const {
     });
 }
 
+/// Returns the snapshot from which `individual` resumes or continues, if any; else sets `order.weights`. Sets the
+/// members of `individual` that depend on its beginning.
+std::optional<store::ModelFile> CnnEvaluator::find_beginning(search::Individual& individual, Order& order) {
+    auto saved = saved_training(individual);
+    if (saved) {
+        const bool has_time = saved->individual.started > 0;  // in an earlier start of the run
+        individual.started = has_time ? saved->individual.started : individual.started;
+        individual.inherited_from = saved->individual.inherited_from;
+        individual.inherited_epochs = saved->individual.inherited_epochs;
+        return saved;
+    }
+    saved = individual.is_heir() ? parents_training(individual) : std::nullopt;
+    if (saved) {
+        order.continues_parent = true;
+        saved->individual.joules = 0;  // those of its parent
+        return saved;
+    }
+    search::begin_anew(individual);
+    order.weights = inherited_weights(individual);
+    individual.inherited_from = order.weights.empty() ? search::Id{} : trained_parent(individual, known_population());
+    return std::nullopt;
+}
+
 void CnnEvaluator::start(search::Individual individual) {
     Order order{.kind = Order::Kind::start, .slot = free_slot()};
     individual.node = place_.node;
@@ -123,26 +146,8 @@ void CnnEvaluator::start(search::Individual individual) {
     individual.ranks = group_.size();
     individual.threads = place_.threads;
     keep_alive(seconds_of_files);
-    auto saved = saved_training(individual);
-    if (!saved && individual.is_heir()) {
-        saved = parents_training(individual);
-        order.continues_parent = saved.has_value();
-    }
-    if (saved && !order.continues_parent && saved->individual.started > 0) {
-        individual.started = saved->individual.started;  // in an earlier start of the run
-    }
+    auto saved = find_beginning(individual, order);
     individual.started = individual.started > 0 ? individual.started : unix_seconds();
-    if (order.continues_parent) {
-        saved->individual.joules = 0;  // those of its parent
-    } else if (saved) {
-        individual.inherited_from = saved->individual.inherited_from;
-        individual.inherited_epochs = saved->individual.inherited_epochs;
-    } else {
-        search::begin_anew(individual);
-        order.weights = inherited_weights(individual);
-        individual.inherited_from =
-            order.weights.empty() ? search::Id{} : trained_parent(individual, known_population());
-    }
     order.individual = individual;
     die_of(individual.id);
     order.snapshot = saved ? std::move(saved->arrays) : NamedArrays{};

@@ -124,11 +124,13 @@ bool make_heir(Individual& newborn, const InheritOptions& options, const Initial
     return false;
 }
 
-void begin_anew(Individual& heir) {
-    heir.inherited_from = {};
-    heir.inherited_epochs = 0;
-    heir.epochs = 0;
-    heir.pruning = {};
+void begin_anew(Individual& individual) {
+    if (individual.is_heir()) {
+        individual.inherited_epochs = 0;
+        individual.epochs = 0;
+        individual.pruning = {};  // its rung is that of its parent
+    }
+    individual.inherited_from = {};
 }
 
 }  // namespace finch::search

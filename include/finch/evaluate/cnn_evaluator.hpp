@@ -75,6 +75,7 @@ private:
     /// Sends an Order for one slot to the group, obeys it, and returns the status.
     Status command_one(const Order& order);
     [[nodiscard]] std::optional<store::ModelFile> saved_training(const search::Individual& individual);
+    [[nodiscard]] std::optional<store::ModelFile> find_beginning(search::Individual& individual, Order& order);
     [[nodiscard]] std::optional<store::ModelFile> parents_training(const search::Individual& heir) const;
     void set_pruner(std::uint32_t slot);
     void keep_at_rung(std::uint32_t slot);

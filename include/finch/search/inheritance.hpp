@@ -40,7 +40,7 @@ struct InheritOptions {
                              const Population& population, RandomStream& random,
                              const std::function<bool(const Individual& heir)>& can_continue);
 
-/// Makes an heir whose parent's snapshot is missing or does not fit an individual that trains from the first epoch.
-void begin_anew(Individual& heir);
+/// Makes an individual without a usable snapshot, of its own or of its parent, one that trains from the first epoch.
+void begin_anew(Individual& individual);
 
 }  // namespace finch::search
