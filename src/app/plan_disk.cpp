@@ -58,7 +58,7 @@ double archive_bytes(const config::Config& config, const cluster::Layout& layout
     const double places =
         config.exchange.kind == search::ExchangeKind::pollination ? islands * membership_bytes : home_bytes;
     double epochs = individuals * number(epochs_of(config, networks));
-    if (config.budget.epochs) {
+    if (config.budget.epochs && !config.inherit) {  // the curve of an heir repeats those of its ancestors
         const double in_training = number(std::ssize(layout.leaders)) * config.workers.slots;
         epochs = std::min(epochs, number(*config.budget.epochs) + in_training * number(networks.most_epochs));
     }
@@ -111,6 +111,10 @@ DiskUse disk_use(const config::Config& config, const cluster::Layout& layout, co
                                 dataset_bytes * (copies_of_tensors * number(networks.most_tensors) + other_datasets) +
                                 number(networks.most_epochs) * (epoch_bytes + 8 * number(networks.most_norms));
         use.snapshots = leaders * (2 * slots + 1) * snapshot;
+        if (config.inherit) {
+            const std::int32_t rungs = config.inherit->rungs.passed(networks.most_epochs - 1);
+            use.snapshots += (number(layout.islands) * rungs * number(config.inherit->parents) + leaders) * snapshot;
+        }
         use.models = models_bytes(config, leaders, networks, *datasets);
     }
     return use;

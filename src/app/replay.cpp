@@ -27,7 +27,7 @@ struct Recorded {
     std::string config;
     std::string fingerprint;
     /// The last element is the individual to replay. Every other element supplied the initial weights of the next
-    /// element.
+    /// element, or was continued by it.
     std::vector<search::Individual> lineage;
 };
 
@@ -113,21 +113,28 @@ run::OpenedDevice open_as_recorded(const comm::Session& session, config::Config 
     return run::open_device(session, config, placement);
 }
 
-/// Collective over the world.
-void train_again(train::Training& training, const search::Individual& individual, const comm::Group& group) {
-    if (individual.outcome == search::Outcome::pruned) {
+/// Collective over the world. Trains until the individual's end, or until `last_epoch` if it is not 0.
+void train_again(train::Training& training, const search::Individual& individual, const comm::Group& group,
+                 std::int32_t last_epoch) {
+    const bool ends_early = individual.outcome == search::Outcome::pruned;
+    const std::size_t end = last_epoch > 0 ? static_cast<std::size_t>(last_epoch)
+                            : ends_early   ? individual.curve.size()
+                                           : 0;
+    if (end > 0) {
         // Ends the training at the recorded epoch, without repeating the comparison that pruned it.
-        training.set_pruner([end = individual.curve.size()](std::span<const Epoch> curve, std::int64_t) {
-            return curve.size() >= end;
-        });
+        training.set_pruner([end](std::span<const Epoch> curve, std::int64_t) { return curve.size() >= end; });
     }
-    std::size_t told = 0;
+    std::size_t told = training.curve().size();
     while (group.maximum(static_cast<std::int64_t>(training.advance(steps_between_looks))) == 0) {
         if (group.is_leader() && training.curve().size() > told) {
             told = training.curve().size();
             spdlog::info("{}, epoch {} of {}: validation loss {:.6g}", to_text(individual.id), told,
-                         individual.curve.size(), training.curve().back().validation_loss);
+                         last_epoch > 0 ? end : individual.curve.size(), training.curve().back().validation_loss);
         }
+    }
+    if (std::ssize(training.curve()) < last_epoch) {
+        throw Error(fmt::format("{} ended after epoch {}, but its heir began after epoch {}", to_text(individual.id),
+                                training.curve().size(), last_epoch));
     }
 }
 
@@ -161,17 +168,23 @@ int replay(comm::Session& session, const std::filesystem::path& run, const std::
                                       recorded.fingerprint, datasets.fingerprint));
     }
     std::unique_ptr<train::Training> training;
-    for (const search::Individual& one : recorded.lineage) {
-        const NamedArrays weights = training ? training->best_weights() : NamedArrays{};
+    for (std::size_t i = 0; i < recorded.lineage.size(); ++i) {
+        const search::Individual& one = recorded.lineage[i];
+        const NamedArrays inherited = !training       ? NamedArrays{}
+                                      : one.is_heir() ? training->snapshot()
+                                                      : training->best_weights();
         training.reset();
         run::on_every_rank(MPI_COMM_WORLD, [&] {
             training = std::make_unique<train::Training>(*opened.device, group, *all_reduce, datasets,
                                                          config.recipe(one.genome, one.id.value));
-            if (!weights.empty()) {
-                training->begin_with(weights);
+            if (one.is_heir()) {
+                training->continue_from(inherited);
+            } else if (!inherited.empty()) {
+                training->begin_with(inherited);
             }
         });
-        train_again(*training, one, group);
+        const bool is_last = i + 1 == recorded.lineage.size();
+        train_again(*training, one, group, is_last ? 0 : recorded.lineage[i + 1].inherited_epochs);
     }
     if (session.world_rank() != 0) {
         return exit_done;

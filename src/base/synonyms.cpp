@@ -124,6 +124,7 @@ constexpr auto table = std::to_array<Synonyms>({
     {"startup", "n_startup_trials"},
     {"candidates", "n_ei_candidates"},
     {"pruning", "pruner"},
+    {"inherit", "pbt population_based_training PopulationBasedTraining"},
     {"halving", "HyperbandPruner hyperband asha SuccessiveHalvingPruner"},
     {"median", "MedianPruner"},
     {"first_epoch", "min_resource"},

@@ -190,6 +190,22 @@ Domain final_choice() {
                   key("repeats", &FinalChoice::repeats, whole(1, 1000), "number of evaluations of each candidate")})});
 }
 
+/// The values of `search.inherit`.
+Domain inherit_section() {
+    using search::InheritOptions;
+    return either(
+        {word_of({"none"}),
+         section({key("population", &InheritOptions::population, whole(1, million),
+                      "number of individuals of an island that must have ended before it breeds heirs"),
+                  key("parents", &InheritOptions::parents, whole(1, 1000),
+                      "largest number of trainings at a rung that heirs continue: the best quarter of those that "
+                      "reached it, at "
+                      "most this many; each has a snapshot in the run directory"),
+                  key("perturb", &InheritOptions::perturb, real(0, 1),
+                      "standard deviation of the change of a number, as a share of its range, and the probability that "
+                      "a choice is drawn anew")})});
+}
+
 /// The key `give_up_after`. The word `auto` becomes 0.
 Key give_up_after() {
     const auto set = [](const Tree& tree, const Target& config) {
@@ -264,6 +280,10 @@ Domain search_section() {
         key("pruning", &Config::pruning, pruning(),
             "ends unpromising trainings early, of networks and programs but not of functions")
             .with_fixed(Rule::yes),
+        key("inherit", &Config::inherit, inherit_section(),
+            "population-based training of networks: each training that pruning ends at a rung is replaced by an heir, "
+            "which continues one of the best trainings from this rung on, with moved genes; needs pruning: halving or "
+            "median"),
         key("budget", &Config::budget, budget_section(),
             "limits of the search, which ends at the first limit that it reaches")
             .with_default("{evaluations: 100}"),

@@ -34,7 +34,7 @@ void read_final_choice(const Tree& search, Config& config) {
     if (written.kind == Tree::Kind::scalar) {
         // A benchmark function usually returns the same value when it is evaluated again. For a noisy function, the
         // user sets `final` explicitly.
-        const bool is_chosen_by_loss = config.trains() && config.costs.empty();
+        const bool is_chosen_by_loss = config.trains() && config.costs.empty() && !config.inherit;
         if (written.text == "auto" && fits && is_chosen_by_loss && *config.budget.evaluations >= least_evaluations) {
             config.final_choice = search::FinalChoice{};
         }
@@ -42,6 +42,12 @@ void read_final_choice(const Tree& search, Config& config) {
     }
     const search::FinalChoice choice{whole_number(written["candidates"]).value(),
                                      whole_number(written["repeats"]).value()};
+    if (config.inherit) {
+        fail(
+            written, "search.final",
+            "evaluates genes from the first epoch on, but with search.inherit a result depends on its ancestors' genes "
+            "too; accepted: none");
+    }
     if (!fits) {
         fail(written, "search.final",
              "takes the last evaluations of a budget, and so needs one of evaluations alone; accepted: none, or a "
@@ -192,6 +198,32 @@ search::Space space_of(const FunctionObjective& objective, const Tree& written) 
     return search::function_space(search::find_function(objective.function), objective.dimensions);
 }
 
+/// Completes search.inherit with the rungs of search.pruning. Throws ConfigError if heirs have no rungs to begin at, or
+/// no network to continue.
+void resolve_inherit(const Tree& search, Config& config) {
+    if (!config.inherit) {
+        return;
+    }
+    if (!config.trains()) {
+        fail(
+            search["inherit"], "search.inherit",
+            "continues trainings of networks from their snapshots, which programs and functions do not have; accepted: "
+            "none");
+    }
+    const auto rungs = search::rungs_of(config.pruning);
+    if (!rungs) {
+        fail(search["inherit"], "search.inherit",
+             "replaces trainings that end at a rung, and search.pruning has none; accepted: search.pruning halving or "
+             "median, or none here");
+    }
+    if (!config.costs.empty()) {
+        fail(
+            search["inherit"], "search.inherit",
+            "ranks the parents by the loss, and search.objective has several values; accepted: none, or one objective");
+    }
+    config.inherit->rungs = *rungs;
+}
+
 /// Throws ConfigError if a benchmark function is combined with pruning or an epoch budget: functions have no epochs.
 void refuse_epochs(const Config& config, const Tree& search) {
     if (search::prunes(config.pruning)) {
@@ -248,6 +280,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     config.space = function != nullptr ? space_of(*function, space) : read_space(space);
     check_objectives(all["search"], config);
     read_limits(all["search"]["limits"], config);
+    resolve_inherit(all["search"], config);
     read_final_choice(all["search"], config);
     Genes genes(config.trains() ? config.space : search::Space{}, space);
     train::Recipe base;

@@ -72,6 +72,7 @@ CnnEvaluator::CnnEvaluator(const config::Config& config, Slots& slots, const com
       device_(std::move(device)),
       best_known_(std::move(best_known)),
       parent_weights_(directory_, place_.run),
+      rung_snapshots_(directory_, place_.run),
       running_(static_cast<std::size_t>(config.workers.slots)) {}
 
 void CnnEvaluator::set_sample_shape(nn::SampleShape sample, std::int64_t classes) {
@@ -109,6 +110,29 @@ bool CnnEvaluator::next_may_be_long() const {
     });
 }
 
+/// Returns the snapshot from which `individual` resumes or continues, if any; else sets `order.weights`. Sets the
+/// members of `individual` that depend on its beginning.
+std::optional<store::ModelFile> CnnEvaluator::find_beginning(search::Individual& individual, Order& order) {
+    auto saved = saved_training(individual);
+    if (saved) {
+        const bool has_time = saved->individual.started > 0;  // in an earlier start of the run
+        individual.started = has_time ? saved->individual.started : individual.started;
+        individual.inherited_from = saved->individual.inherited_from;
+        individual.inherited_epochs = saved->individual.inherited_epochs;
+        return saved;
+    }
+    saved = individual.is_heir() ? parents_training(individual) : std::nullopt;
+    if (saved) {
+        order.continues_parent = true;
+        saved->individual.joules = 0;  // those of its parent
+        return saved;
+    }
+    search::begin_anew(individual);
+    order.weights = inherited_weights(individual);
+    individual.inherited_from = order.weights.empty() ? search::Id{} : trained_parent(individual, known_population());
+    return std::nullopt;
+}
+
 void CnnEvaluator::start(search::Individual individual) {
     Order order{.kind = Order::Kind::start, .slot = free_slot()};
     individual.node = place_.node;
@@ -116,18 +140,8 @@ void CnnEvaluator::start(search::Individual individual) {
     individual.ranks = group_.size();
     individual.threads = place_.threads;
     keep_alive(seconds_of_files);
-    auto saved = saved_training(individual);
-    if (saved && saved->individual.started > 0) {
-        individual.started = saved->individual.started;  // in an earlier start of the run
-    }
+    auto saved = find_beginning(individual, order);
     individual.started = individual.started > 0 ? individual.started : unix_seconds();
-    if (saved) {
-        individual.inherited_from = saved->individual.inherited_from;
-    } else {
-        order.weights = inherited_weights(individual);
-        individual.inherited_from =
-            order.weights.empty() ? search::Id{} : trained_parent(individual, known_population());
-    }
     order.individual = individual;
     die_of(individual.id);
     order.snapshot = saved ? std::move(saved->arrays) : NamedArrays{};
@@ -136,7 +150,8 @@ void CnnEvaluator::start(search::Individual individual) {
         spdlog::warn("the snapshot of {} cannot be used ({}); it begins anew", to_text(individual.id),
                      slots_.problem());
         order.snapshot.clear();
-        individual.inherited_from = {};
+        order.continues_parent = false;
+        search::begin_anew(individual);
         status = command_one(order);
     }
     if (status == Status::out_of_memory && !GroupEvaluator::idle()) {
@@ -160,7 +175,12 @@ void CnnEvaluator::start(search::Individual individual) {
     running.logged = slots_.training(order.slot).epoch_so_far();
     running.joules_before = order.snapshot.empty() ? 0 : saved->individual.joules;
     set_pruner(order.slot);
-    if (!order.snapshot.empty()) {
+    if (order.continues_parent) {
+        const search::Individual& heir = running.individual;
+        spdlog::info("{} continues {} from epoch {} on", to_text(heir.id), to_text(heir.inherited_from),
+                     heir.inherited_epochs + 1);
+        save(order.slot);  // from now on, it needs the snapshot of its parent no more
+    } else if (!order.snapshot.empty()) {
         spdlog::info("{} resumes from its snapshot, {:.0f} % done", to_text(running.individual.id),
                      100 * running.progress);
     }
@@ -205,6 +225,9 @@ std::vector<search::Individual> CnnEvaluator::advance() {
         const Status status = command_one({.kind = Order::Kind::advance, .steps = {steps}});
         measure(slot);
         log_batches(slot);
+        if (status == Status::running && config_.inherit) {
+            keep_at_rung(slot);
+        }
         if (status == Status::storage) {
             const std::string problem = slots_.problem();
             release(slot);  // a later start resumes it from its last snapshot

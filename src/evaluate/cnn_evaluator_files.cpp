@@ -95,10 +95,77 @@ NamedArrays CnnEvaluator::inherited_weights(const search::Individual& individual
     return {};
 }
 
+bool CnnEvaluator::can_continue(const search::Individual& heir) const {
+    const search::Population* const population = known_population();
+    const search::Individual* const parent = population != nullptr ? population->find(heir.inherited_from) : nullptr;
+    if (parent == nullptr || !rung_snapshots_.has_parent_of(heir)) {
+        return false;
+    }
+    try {
+        return train::can_continue(config_.recipe(heir.genome, heir.id.value),
+                                   config_.recipe(parent->genome, parent->id.value), heir.inherited_epochs, sample_,
+                                   classes_);
+    } catch (const ConfigError&) {
+        return false;
+    }
+}
+
+std::optional<store::ModelFile> CnnEvaluator::parents_training(const search::Individual& heir) const {
+    auto file = rung_snapshots_.parent_of(heir);
+    if (!file) {
+        spdlog::warn("{}: the snapshot of its parent {} after epoch {} is missing; the training begins anew",
+                     to_text(heir.id), to_text(heir.inherited_from), heir.inherited_epochs);
+    }
+    return file;
+}
+
+/// Keeps the snapshot of a training that has just reached a rung and continues, before its record tells of the rung.
+void CnnEvaluator::keep_at_rung(std::uint32_t slot) {
+    const Running& running = running_[slot];
+    const search::Individual& individual = running.individual;
+    const search::Population* const population = known_population();
+    if (population == nullptr || individual.is_repeat() || individual.pruning->rung <= running.rung ||
+        !RungSnapshots::is_wanted(individual, *population, config_.inherit->parents)) {
+        return;
+    }
+    try {
+        rung_snapshots_.keep(take_snapshot(slot), *population, config_.inherit->parents);
+    } catch (const ApiError& error) {
+        spdlog::warn("the snapshot of {} after epoch {} cannot be kept for heirs: {}", to_text(individual.id),
+                     individual.epochs, error.what());
+    }
+}
+
 void CnnEvaluator::finished(const search::Individual& individual) {
     if (const auto snapshot = snapshots_.find(individual.id); snapshot != snapshots_.end()) {
         snapshot->second.remove();
         snapshots_.erase(snapshot);
+    }
+}
+
+/// Collective over the worker.
+store::ModelFile CnnEvaluator::take_snapshot(std::uint32_t slot) {
+    command({.kind = Order::Kind::snapshot, .slot = slot, .seconds_to_next = seconds_of_files});
+    delay_snapshot(place_.worker);
+    search::Individual& individual = running_[slot].individual;
+    NamedArrays arrays = slots_.take_snapshot();
+    individual.training_seconds = slots_.training(slot).training_seconds();
+    individual.joules = running_[slot].joules_before + slots_.joules();
+    return {individual, search::genome_text(config_.space, individual.genome), std::move(arrays), place_.run};
+}
+
+/// Collective over the worker. Writes the training's snapshot. Returns false if it could not be written.
+bool CnnEvaluator::save(std::uint32_t slot) {
+    const search::Id id = running_[slot].individual.id;
+    try {
+        store::ModelFile file = take_snapshot(slot);
+        running_[slot].individual.progress = slots_.training(slot).progress();
+        file.individual.progress = running_[slot].individual.progress;
+        snapshots_.at(id).write(file);
+        return true;
+    } catch (const ApiError& error) {
+        spdlog::warn("the snapshot of {} could not be written, the one before stands: {}", to_text(id), error.what());
+        return false;
     }
 }
 
@@ -110,21 +177,8 @@ std::vector<search::Individual> CnnEvaluator::checkpoint() {
         if (!running_[slot].used) {
             continue;
         }
-        command({.kind = Order::Kind::snapshot, .slot = slot, .seconds_to_next = seconds_of_files});
-        delay_snapshot(place_.worker);
-        search::Individual& individual = running_[slot].individual;
-        NamedArrays arrays = slots_.take_snapshot();
-        individual.progress = slots_.training(slot).progress();
-        individual.training_seconds = slots_.training(slot).training_seconds();
-        individual.joules = running_[slot].joules_before + slots_.joules();
-        try {
-            snapshots_.at(individual.id)
-                .write(
-                    {individual, search::genome_text(config_.space, individual.genome), std::move(arrays), place_.run});
-            saved.push_back(individual);
-        } catch (const ApiError& error) {
-            spdlog::warn("the snapshot of {} could not be written, the one before stands: {}", to_text(individual.id),
-                         error.what());
+        if (save(slot)) {
+            saved.push_back(running_[slot].individual);
         }
     }
     checkpoint_seconds_ = steady_seconds() - begin;

@@ -60,6 +60,7 @@ Bytes encode(const Order& order) {
     if (order.kind == Order::Kind::start) {
         search::write_individual(order.individual, true, bytes);
         write_arrays(order.snapshot, writer);
+        writer.put(order.continues_parent);
         write_arrays(order.weights, writer);
         writer.put(order.port);
         writer.put(order.resumes);
@@ -83,6 +84,7 @@ Order decode_order(const Bytes& bytes) {
     if (order.kind == Order::Kind::start) {
         order.individual = search::read_individual(reader);
         order.snapshot = read_arrays(reader);
+        order.continues_parent = reader.get<bool>();
         order.weights = read_arrays(reader);
         order.port = reader.get<std::int32_t>();
         order.resumes = reader.get<bool>();

@@ -197,7 +197,12 @@ Status Slots::start(const Order& order) {
             *streams_.at(order.slot), group_, *all_reduce_, datasets_,
             config_.recipe(order.individual.genome, order.individual.id.value),
             train::HostMemory{largest_snapshot(), bytes_of(order.snapshot) + bytes_of(order.weights)}, profile_);
-        if (!order.snapshot.empty()) {
+        if (config_.inherit) {
+            slots_.at(order.slot)->pause_after_epochs();
+        }
+        if (order.continues_parent) {
+            slots_.at(order.slot)->continue_from(order.snapshot);
+        } else if (!order.snapshot.empty()) {
             slots_.at(order.slot)->restore(order.snapshot);
         } else if (!order.weights.empty()) {
             slots_.at(order.slot)->begin_with(order.weights);

@@ -110,8 +110,24 @@ bool Worker::is_duplicate_to_skip(const search::Individual& known) const {
     return options_.duplicates != search::Duplicates::train || known.outcome == search::Outcome::failed;
 }
 
+/// Makes `individual` an heir if search.inherit is on, no initial point is left and an heir is due.
+bool Worker::make_heir(search::Individual& individual) const {
+    const search::Id id = individual.id;
+    if (!options_.inherit ||
+        initial_point_of(options_.initial_points_left, id.sequence() - 1, id.worker(), workers())) {
+        return false;
+    }
+    RandomStream random(options_.seed, Purpose::inheritance, id.value);
+    return search::make_heir(individual, *options_.inherit, options_.initial_design, population_, random,
+                             [this](const search::Individual& heir) { return evaluator_.can_continue(heir); });
+}
+
 bool Worker::start_bred() {
     search::Individual individual = newborn();
+    if (make_heir(individual)) {
+        start(std::move(individual));
+        return true;
+    }
     search::Stage now = stage();
     if (looks_for_duplicates_) {
         known_genomes_.update(population_, island(), tells_of_starts_);

@@ -98,11 +98,24 @@ std::string norm_table(const search::Individual& individual) {
     return grid.empty() ? "" : "norms of the layers after the first and the last epoch\n" + grid.text();
 }
 
+/// Returns which epochs of an heir's learning curve its parent trained: "4 to 9"; "-" if `child` is no heir of
+/// `parent`.
+std::string epochs_text(const search::Individual& parent, const search::Individual& child) {
+    const bool continues = child.is_heir() && child.inherited_from == parent.id;
+    return continues ? fmt::format("{} to {}", parent.inherited_epochs + 1, child.inherited_epochs) : "-";
+}
+
 /// Returns a table of the ancestors, nearest first, up to `generations` generations back. An ancestor that is reachable
 /// by several paths appears once, at its shortest distance. Empty if the individual has no parents.
 std::string lineage_table(const search::Space& space, const search::Population& population,
                           const search::Individual& individual, const std::string& fitness, int generations = 5) {
-    Grid grid({"back", "id", fitness, "by", "genes"});
+    const bool has_epochs = individual.is_heir();
+    std::vector<std::string> head{"back", "id", fitness, "by"};
+    if (has_epochs) {
+        head.emplace_back("epochs");
+    }
+    head.emplace_back("genes");
+    Grid grid(std::move(head));
     std::set<search::Id> seen{individual.id};
     std::vector<const search::Individual*> children{&individual};
     for (int back = 1; back <= generations && !children.empty(); ++back) {
@@ -112,8 +125,13 @@ std::string lineage_table(const search::Space& space, const search::Population& 
                 const search::Individual* const parent = population.find(id);
                 if (parent != nullptr && seen.insert(id).second) {
                     found.push_back(parent);
-                    grid.add({std::to_string(back), to_text(id), rounded(parent->loss),
-                              std::string(word(parent->bred_by)), search::genome_text(space, parent->genome)});
+                    std::vector<std::string> line{std::to_string(back), to_text(id), rounded(parent->loss),
+                                                  std::string(word(parent->bred_by))};
+                    if (has_epochs) {
+                        line.push_back(epochs_text(*parent, *child));
+                    }
+                    line.push_back(search::genome_text(space, parent->genome));
+                    grid.add(std::move(line));
                 }
             }
         }
@@ -199,6 +217,11 @@ std::string individual_text(const store::Recovered& recovered, const store::RunD
                         one->generation, word(one->bred_by));
     for (const search::Id parent : one->parents) {
         text += parent == search::Id{} ? "" : ", from " + to_text(parent);
+    }
+    if (one->is_heir()) {
+        text += fmt::format(", continues it after epoch {}", one->inherited_epochs);
+    } else if (one->inherited_from != search::Id{}) {
+        text += fmt::format(", begins with the weights of {}", to_text(one->inherited_from));
     }
     text += one->retry_of == search::Id{} ? "" : ", again after " + to_text(one->retry_of) + " failed";
     text += fmt::format("\n  on {}, {} of {}, {:.1f} s", one->node, counted(one->ranks, "rank"),

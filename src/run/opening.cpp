@@ -8,6 +8,7 @@
 #include "finch/cluster/end_notes.hpp"
 #include "finch/data/labels.hpp"
 #include "finch/evaluate/parent_weights.hpp"
+#include "finch/evaluate/rung_snapshots.hpp"
 #include "finch/island/initial_points.hpp"
 #include "finch/run/given.hpp"
 #include "finch/run/publish.hpp"
@@ -298,6 +299,7 @@ void record_start(OpenedRun& run, const store::RunDirectory& directory, const co
         remove_other_journals(directory, run.facts.workers);
         remove_finished_trainings(directory, run.population);
         evaluate::remove_unused_weights(directory, run.population);
+        evaluate::remove_unused_rungs(directory, run.population, config.inherit.value_or(search::InheritOptions{}));
     }
     write_config(directory, config);
 }

@@ -111,9 +111,9 @@ std::string outcome_text(const search::Individual& individual, const ResultLine&
     if (individual.is_reused()) {
         parts.push_back("as " + to_text(individual.reused_from) +
                         (individual.is_of_another_run() ? " of another run" : ""));
-    } else if (individual.epochs > 0) {
-        parts.push_back(
-            fmt::format("{} in {}", counted(individual.epochs, "epoch"), duration_text(individual.training_seconds)));
+    } else if (individual.own_epochs() > 0) {
+        parts.push_back(fmt::format("{} in {}", counted(individual.own_epochs(), "epoch"),
+                                    duration_text(individual.training_seconds)));
     }
     return join(parts);
 }

@@ -83,6 +83,7 @@ island::WorkerOptions worker_options(const Run& run, const OpenedRun& opened, co
     if (options.give_up_after == 0) {
         options.give_up_after = std::max<std::int64_t>(8, 2 * std::int64_t{islands.workers()});
     }
+    options.inherit = run.config.inherit;
     options.exchange = run.config.exchange;
     options.exchange.node_of_island = cluster::node_of_island(run.placement.layout);
     if (!run.options.genes) {

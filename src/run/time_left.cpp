@@ -30,7 +30,7 @@ void TimeLeft::finished(const search::Individual& individual) {
     const double seconds = seconds_of(individual, individual.finished);
     busy_seconds_ += seconds;
     if (individual.id.restart() == begin_.restart) {
-        sample_.push_back({seconds, individual.epochs});
+        sample_.push_back({seconds, individual.own_epochs()});
     }
     if (sample_.size() > most_in_sample) {
         sample_.pop_front();

@@ -67,6 +67,9 @@ void KnownGenomes::update(const Population& population, int island, bool with_tr
     }
     for (; seen_ < changes.size(); ++seen_) {
         const Individual* change = changes[seen_];
+        if (change->is_heir()) {
+            continue;
+        }
         const auto [known, is_new] = ended_.insert(change);
         if (!is_new && comes_first(*change, **known)) {
             ended_.erase(known);
@@ -78,7 +81,7 @@ void KnownGenomes::update(const Population& population, int island, bool with_tr
         return;
     }
     for (const Individual* individual : population.unfinished()) {
-        if (population.island_now(individual->island) == island && !individual->is_repeat()) {
+        if (population.island_now(individual->island) == island && !individual->is_repeat() && !individual->is_heir()) {
             in_training_.insert(individual);
         }
     }

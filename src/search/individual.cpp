@@ -151,6 +151,11 @@ std::optional<std::string> problem_of(const Individual& individual, const Space&
         individual.parameters < 0 || !(individual.progress >= 0)) {
         return "has counts that cannot be";
     }
+    if (individual.inherited_epochs < 0 || individual.inherited_epochs > individual.epochs ||
+        (individual.is_heir() && individual.inherited_from == Id{})) {
+        return fmt::format("inherited {} of {} epochs from {}", individual.inherited_epochs, individual.epochs,
+                           to_text(individual.inherited_from));
+    }
     if (individual.is_of_another_run() && !individual.is_reused()) {
         return "names no individual of the other run whose result it has";
     }

@@ -15,11 +15,6 @@ namespace {
 /// frequently.
 constexpr std::size_t spare_memberships = 1000;
 
-/// Returns the number of epochs that the individual itself was trained; 0 for a reused result.
-std::int64_t epochs_of(const Individual& individual) {
-    return individual.is_reused() ? 0 : individual.epochs;
-}
-
 }  // namespace
 
 Population::Population(ExchangeKind kind, int islands, std::vector<Cost> costs)
@@ -338,7 +333,7 @@ void Population::for_each_place(const Individual& individual, const Visitor& vis
 }
 
 void Population::add_to_indexes(const Individual& individual) {
-    epochs_ += epochs_of(individual);
+    epochs_ += individual.own_epochs();
     if (!individual.finished_training()) {
         unfinished_.insert(individual.id);
         return;
@@ -351,7 +346,7 @@ void Population::add_to_indexes(const Individual& individual) {
     }
     const int birthplace = island_now(individual.island);
     at(birthplace).finished += evaluations;
-    at(birthplace).epochs += epochs_of(individual);
+    at(birthplace).epochs += individual.own_epochs();
     at(birthplace).changes.push_back(&individual);
     if (individual.ranks_by_loss()) {
         ++at(birthplace).born;
@@ -365,7 +360,7 @@ void Population::add_to_indexes(const Individual& individual) {
 }
 
 void Population::remove_from_indexes(const Individual& individual) {
-    epochs_ -= epochs_of(individual);
+    epochs_ -= individual.own_epochs();
     if (!individual.finished_training()) {
         unfinished_.erase(individual.id);
         return;
@@ -377,7 +372,7 @@ void Population::remove_from_indexes(const Individual& individual) {
         return;
     }
     at(island_now(individual.island)).finished -= evaluations;
-    at(island_now(individual.island)).epochs -= epochs_of(individual);
+    at(island_now(individual.island)).epochs -= individual.own_epochs();
     if (individual.ranks_by_loss()) {
         const int birthplace = island_now(individual.island);
         --at(birthplace).born;

@@ -25,13 +25,14 @@ Rungs rungs_of(const CurveOptions&) {
 }
 
 /// Returns the loss of `other` at `rung`; infinity if no loss up to this rung was finite. Returns nothing if `other`
-/// has not reached the rung.
-std::optional<double> loss_at(const Individual& other, std::int32_t rung) {
+/// has not reached the rung, or has inherited it: the loss there is that of its parent.
+std::optional<double> loss_at(const Individual& other, std::int32_t rung, const Rungs& rungs) {
     const double loss = other.pruning->losses.at(static_cast<std::size_t>(rung) - 1);
     if (!std::isnan(loss)) {
         return orderable_loss(loss);
     }
-    return other.is_complete() ? std::optional(other.loss) : std::nullopt;
+    const bool reached = other.is_complete() && rungs.passed(other.inherited_epochs) < rung;
+    return reached ? std::optional(other.loss) : std::nullopt;
 }
 
 /// Calls `visit` with all other individuals that were born on the island of `individual`.
@@ -60,8 +61,9 @@ std::vector<double> losses_of_others(const Population& population, const Individ
 }
 
 /// Returns the objectives of `one` at `rung`. A complete training that did not stop there has its final costs.
-std::optional<ObjectiveValues> point_at(const Individual& one, std::int32_t rung, std::span<const Cost> costs) {
-    const auto loss = loss_at(one, rung);
+std::optional<ObjectiveValues> point_at(const Individual& one, std::int32_t rung, const Rungs& rungs,
+                                        std::span<const Cost> costs) {
+    const auto loss = loss_at(one, rung, rungs);
     if (!loss) {
         return std::nullopt;
     }
@@ -87,9 +89,10 @@ std::size_t promoted(const MedianOptions& options, std::size_t reached) {
 template <class AtRungs>
 bool is_dominated_at(const AtRungs& options, std::int32_t rung, const Population& population,
                      const Individual& individual) {
-    std::vector<ObjectiveValues> points{*point_at(individual, rung, population.costs())};
+    const Rungs rungs = rungs_of(options);
+    std::vector<ObjectiveValues> points{*point_at(individual, rung, rungs, population.costs())};
     for_each_other(population, individual, [&](const Individual& other) {
-        if (const auto point = point_at(other, rung, population.costs())) {
+        if (const auto point = point_at(other, rung, rungs, population.costs())) {
             points.push_back(*point);
         }
     });
@@ -128,7 +131,7 @@ bool ends(const AtRungs& options, std::span<const double> values, std::int64_t, 
                   pruning.costs.at(static_cast<std::size_t>(rung) - 1).begin());
         return is_dominated_at(options, rung, population, individual);
     }
-    const auto at_rung = [rung](const Individual& other) { return loss_at(other, rung); };
+    const auto at_rung = [&](const Individual& other) { return loss_at(other, rung, rungs); };
     const auto limit = threshold(options, losses_of_others(population, individual, at_rung), own);
     pruning.threshold = limit.value_or(pruning.threshold);
     return limit && is_better_loss(*limit, own);
@@ -240,6 +243,25 @@ std::int32_t Rungs::passed(std::int64_t epoch) const noexcept {
         ++count;
     }
     return count;
+}
+
+std::int64_t Rungs::epoch_of(std::int32_t rung) const noexcept {
+    std::int64_t epoch = first_epoch;
+    for (std::int32_t below = 1; below < rung; ++below) {
+        epoch *= factor;
+    }
+    return epoch;
+}
+
+std::optional<Rungs> rungs_of(const PruningOptions& options) {
+    return std::visit(
+        []<class Rule>(const Rule& rule) -> std::optional<Rungs> {
+            if constexpr (requires { rule.factor; }) {
+                return Rungs{rule.first_epoch, rule.factor};
+            }
+            return std::nullopt;
+        },
+        options);
 }
 
 bool ends_early(const PruningOptions& options, std::span<const double> values, std::int64_t epochs,

@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 constexpr int workers_per_folder = 256;
 constexpr std::string_view training_prefix = "training-";
 constexpr std::string_view weights_prefix = "weights-";
+constexpr std::string_view epoch_prefix = "epoch-";
 
 [[noreturn]] void refuse(int code, const std::string& why) {
     if (is_storage_failure(code)) {
@@ -108,6 +109,10 @@ fs::path RunDirectory::weights(search::Id id) const {
     return state_of(static_cast<int>(id.worker())) / fmt::format("{}{}.h5", weights_prefix, to_text(id));
 }
 
+fs::path RunDirectory::after_epoch(search::Id id, std::int64_t epoch) const {
+    return state_of(static_cast<int>(id.worker())) / fmt::format("{}{}-{}.h5", epoch_prefix, epoch, to_text(id));
+}
+
 fs::path RunDirectory::evaluation(search::Id id) const {
     return evaluations() / fmt::format("{}.{}", id.restart(), id.worker()) / std::to_string(id.sequence());
 }
@@ -122,6 +127,10 @@ std::optional<search::Id> RunDirectory::id_of_training(const fs::path& path) {
 
 std::optional<search::Id> RunDirectory::id_of_weights(const fs::path& path) {
     return id_behind(weights_prefix, path);
+}
+
+bool RunDirectory::is_after_epoch(const fs::path& path) {
+    return path.extension() == ".h5" && path.filename().string().starts_with(epoch_prefix);
 }
 
 bool RunDirectory::holds_a_run() const {

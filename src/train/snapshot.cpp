@@ -76,6 +76,15 @@ const std::vector<double>& read_table(const NamedArrays& arrays, const char* nam
     return *values;
 }
 
+template <class T>
+void replace_scalar(NamedArrays& arrays, const std::string& name, T value) {
+    for (NamedArray& array : arrays) {
+        if (array.name == name) {
+            array.values = std::vector<T>{value};
+        }
+    }
+}
+
 void require_equal(const char* what, std::int64_t found, std::int64_t expected) {
     if (found != expected) {
         throw FileError(fmt::format("the snapshot's {} is {}, but this training's is {}", what, found, expected));
@@ -102,6 +111,7 @@ NamedArrays Training::snapshot() {
                        whole_number("best/epoch", stopping_.best_epoch),
                        whole_number("epoch_ranks", epoch_ranks_),
                        whole_number("epochs_done", static_cast<std::int64_t>(curve_.size())),
+                       whole_number("inherited_epochs", inherited_epochs_),
                        table("partial_sums", std::move(rows), sums_size)};
     if (!curve_.empty()) {
         std::vector<double> values;
@@ -144,6 +154,10 @@ void Training::restore(const NamedArrays& snapshot) {
     const auto initial_rate = read_scalar<double>(snapshot, "initial_learning_rate");
     const auto state = static_cast<State>(read_scalar<std::int64_t>(snapshot, "state"));
     std::vector<Epoch> curve = read_curve(snapshot);
+    const auto inherited_epochs = read_scalar<std::int64_t>(snapshot, "inherited_epochs");
+    if (inherited_epochs < 0 || inherited_epochs > std::ssize(curve)) {
+        throw FileError(fmt::format("the snapshot has {} inherited epochs of {}", inherited_epochs, curve.size()));
+    }
     const EarlyStopping stopping = judged(curve);
     // Of all ended epochs, a snapshot contains only the weights of the best one.
     require_equal("best epoch", read_scalar<std::int64_t>(snapshot, "best/epoch"), stopping.best_epoch);
@@ -181,9 +195,10 @@ void Training::restore(const NamedArrays& snapshot) {
     initial_rate_ = initial_rate;
     stopping_ = stopping;
     seconds_before_ = sums.seconds - step_seconds_;
-    for (const Epoch& epoch : curve) {
+    for (const Epoch& epoch : std::span(curve).subspan(static_cast<std::size_t>(inherited_epochs))) {
         seconds_before_ += epoch.seconds;
     }
+    inherited_epochs_ = inherited_epochs;
     curve_ = std::move(curve);
     position_ = position;
     done_ = position;
@@ -194,6 +209,20 @@ void Training::restore(const NamedArrays& snapshot) {
     training_is_over_ = false;
     epoch_is_over_ = false;
     ended_ = state == State::running ? std::optional<State>() : state;
+}
+
+void Training::continue_from(NamedArrays snapshot) {
+    const auto epochs = read_scalar<std::int64_t>(snapshot, "epochs_done");
+    const Position position = read_position(snapshot);
+    if (position.epoch != epochs || position.phase != Phase::training || position.sample != 0) {
+        throw FileError(fmt::format("the snapshot of an epoch's end is in epoch {}", position.epoch + 1));
+    }
+    replace_scalar(snapshot, "individual", static_cast<std::int64_t>(recipe_.individual));
+    replace_scalar(snapshot, "global_batch", global_batch_);
+    replace_scalar(snapshot, "initial_learning_rate", initial_rate_);
+    replace_scalar(snapshot, "state", static_cast<std::int64_t>(State::running));
+    replace_scalar(snapshot, "inherited_epochs", epochs);
+    restore(snapshot);
 }
 
 /// Returns nothing if the weights are not averaged.

@@ -157,9 +157,10 @@ void Training::begin_with(const NamedArrays& weights) {
 }
 
 State Training::advance(std::int64_t steps) {
+    const std::size_t epochs = curve_.size();
     finish_steps();
     // A rank with a NaN loss continues too, because its peers wait for it in collectives.
-    while (steps > 0 && !ended_ && !epoch_is_over_) {
+    while (steps > 0 && !ended_ && !epoch_is_over_ && !(pauses_ && curve_.size() > epochs)) {
         const bool trains = position_.phase == Phase::training;
         steps -= trains ? ask_for_training(steps) : ask_for_validation(steps);
         if (!device_.runs_ahead()) {
@@ -366,6 +367,10 @@ State Training::state() const noexcept {
 }
 
 std::int64_t Training::samples_trained() const noexcept {
+    return samples_before_position() - inherited_epochs_ * training_samples();
+}
+
+std::int64_t Training::samples_before_position() const noexcept {
     return position_.epoch * training_samples() +
            (position_.phase == Phase::training ? position_.sample : training_samples());
 }
@@ -396,7 +401,7 @@ double Training::progress() const noexcept {
     }
     const std::int64_t validated =
         position_.epoch * validation_samples() + (position_.phase == Phase::validation ? position_.sample : 0);
-    return static_cast<double>(samples_trained() + validated) /
+    return static_cast<double>(samples_before_position() + validated) /
            static_cast<double>(recipe_.training.epochs * (training_samples() + validation_samples()));
 }
 

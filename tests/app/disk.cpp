@@ -77,6 +77,20 @@ TEST_CASE("disk_use: takes the smallest limit of the budget; hours are no limit"
     CHECK_FALSE(individuals("{evaluations: null, hours: 1}"));
 }
 
+TEST_CASE("disk_use: heirs need the snapshots of `parents` trainings for each rung and island") {
+    data::Datasets datasets;
+    const auto snapshots = [&](const std::string& inherit) {
+        const config::Config config =
+            config::parse("search: {pruning: halving, inherit: " + inherit + ", budget: {evaluations: 50}}", "test");
+        return disk_use(config, layout, networks, &datasets).snapshots;
+    };
+    const double slots_alone = snapshots("none");
+    const double one = slots_alone / (4 * 3);  // 4 workers with 2 snapshots and the next one
+
+    // Rungs at epochs 1, 3 and 9 of 12, on two islands; and one that each worker writes.
+    CHECK(snapshots("{parents: 5}") - slots_alone == doctest::Approx((2 * 3 * 5 + 4) * one));
+}
+
 TEST_CASE("disk_text: warns if the file system has less free space, also for a directory that does not exist yet") {
     const testing::TemporaryFolder folder;
     const config::Config config = config_of("{evaluations: 100}");

@@ -80,6 +80,9 @@ std::vector<std::string> companions(const std::string& path, const std::string& 
     if (path == "data.memory" && value == "streamed") {
         return {"data={kind: cifar, path: here}"};
     }
+    if (begins(path, "search.inherit.")) {
+        return {"search.pruning=halving"};
+    }
     if (begins(path, "search.final.")) {
         return {"search.budget.evaluations=10000000"};
     }

@@ -33,6 +33,24 @@ TEST_CASE("the message for an invalid value has the file, line, path, problem an
     CHECK(begins(problem_of("just words"), "file.yaml:1: 'just words' is no section"));
 }
 
+TEST_CASE("search.inherit needs networks, rungs, one objective, and no final choice") {
+    const auto with = [](const std::string& keys) { return problem_of("search:\n  inherit: {parents: 2}\n" + keys); };
+
+    CHECK(with("  pruning: halving\n") == "");
+    CHECK(begins(with("  pruning: curve\n"),
+                 "file.yaml:2: search.inherit: replaces trainings that end at a rung, and search.pruning has none"));
+    CHECK(
+        begins(with("  pruning: halving\n  objective: {command: 'true'}\n"),
+               "file.yaml:2: search.inherit: continues trainings of networks from their snapshots, which programs and "
+               "functions do not have; accepted: none"));
+    CHECK(begins(with("  pruning: halving\n  propagator: genetic\n  objective: [validation_loss, parameters]\n"),
+                 "file.yaml:2: search.inherit: ranks the parents by the loss"));
+    CHECK(begins(with("  pruning: halving\n  final: {candidates: 2, repeats: 2}\n"),
+                 "file.yaml:4: search.final: evaluates genes from the first epoch on"));
+    CHECK_FALSE(config::parse("search: {pruning: halving, inherit: {parents: 2}, budget: {evaluations: 100}}", "test")
+                    .final_choice);
+}
+
 TEST_CASE("exchange.matrix needs one row and one column per island and is accepted only with topology matrix") {
     const auto with = [](const std::string& exchange, const std::string& islands) {
         return problem_of("search:\n  exchange: " + exchange + "\nworkers: {islands: " + islands + "}\n");

@@ -160,6 +160,23 @@ TEST_CASE("individual_text: shows norms by layer, not as columns of the learning
                                    "9", "▁█"});
 }
 
+TEST_CASE("individual_text: names the parent of an heir, and the epochs that each ancestor has trained") {
+    std::vector<search::Individual> line{evaluated(1, 7), evaluated(2, 6), evaluated(3, 5)};
+    for (const std::size_t child : {1, 2}) {
+        line[child].parents[0] = line[child].inherited_from = line[child - 1].id;
+        line[child].inherited_epochs = child == 1 ? 3 : 9;
+        line[child].epochs = 12;
+    }
+
+    const std::string text =
+        report::individual_text(run_of_json(line), store::RunDirectory("none"), line.back().id, search::Measure{});
+
+    const std::string parent = to_text(line[1].id);
+    CHECK_MESSAGE(text.find(", from " + parent + ", continues it after epoch 9\n") != std::string::npos, text);
+    const std::string lineage = text.substr(text.find("lineage"));
+    CHECK_MESSAGE(lineage.find(" 4 to 9") < lineage.find(" 1 to 3"), lineage);
+}
+
 TEST_CASE("individual_text: shows the learning curve as bars, and each ancestor of five generations once") {
     std::vector<search::Individual> line{evaluated(1, 7)};
     for (std::uint32_t number = 2; number <= 8; ++number) {  // the parents are the two previous individuals

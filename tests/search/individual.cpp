@@ -250,6 +250,7 @@ TEST_CASE("make_recordable: removes invalid data, and keeps outcome, loss and ge
         [](Individual& one) { one.epochs = -3; },
         [](Individual& one) { one.curve.push_back({.epoch = 0}); },
         [](Individual& one) { one.inherited_from = one.id; },
+        [](Individual& one) { one.inherited_epochs = one.epochs + 1; },
     };
     for (const auto& lie : lies) {
         Individual one = whole;

@@ -19,7 +19,7 @@ struct DiskUse {
     std::optional<double> individuals{};
     double archive = 0;    ///< population.h5, its predecessor, and the next one while it is written
     double journals = 0;   ///< if no archive can be written
-    double snapshots = 0;  ///< of all slots of all workers
+    double snapshots = 0;  ///< of all slots of all workers, and at rungs for heirs
     double models = 0;     ///< the weights in state/, and models/best.h5 with its results
 };
 

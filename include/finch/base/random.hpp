@@ -27,6 +27,7 @@ enum class Purpose : std::uint32_t {
     systems = 17,
     resampling = 18,
     image_sample = 19,
+    inheritance = 20,
 };
 
 /// A stream of random numbers that depends only on (seed, purpose, id, index). Two streams with equal seed, purpose, id

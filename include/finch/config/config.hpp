@@ -9,6 +9,7 @@
 #include "finch/search/exchange.hpp"
 #include "finch/search/final_choice.hpp"
 #include "finch/search/function.hpp"
+#include "finch/search/inheritance.hpp"
 #include "finch/search/initial_design.hpp"
 #include "finch/search/measure.hpp"
 #include "finch/search/propagator.hpp"
@@ -99,6 +100,7 @@ public:
     std::vector<IslandOptions> islands;  ///< empty: all islands are alike
     search::ExchangeOptions exchange;
     search::PruningOptions pruning;
+    std::optional<search::InheritOptions> inherit;
     FirstGuesses first;
     search::Start start = search::Start::random;
     std::vector<search::Constraint> constraints;

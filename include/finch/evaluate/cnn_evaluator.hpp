@@ -2,6 +2,7 @@
 
 #include "finch/evaluate/group_evaluator.hpp"
 #include "finch/evaluate/parent_weights.hpp"
+#include "finch/evaluate/rung_snapshots.hpp"
 #include "finch/evaluate/slots.hpp"
 #include "finch/search/population.hpp"
 #include "finch/store/model_file.hpp"
@@ -36,6 +37,7 @@ public:
     [[nodiscard]] bool has_free_slot() const override;
     [[nodiscard]] bool idle() const override;
     [[nodiscard]] bool can_exist(const search::Genome& genome) const override;
+    [[nodiscard]] bool can_continue(const search::Individual& heir) const override;
     [[nodiscard]] bool wants_soon() const override;
     void start(search::Individual individual) override;
     [[nodiscard]] std::vector<search::Individual> advance() override;
@@ -73,8 +75,13 @@ private:
     /// Sends an Order for one slot to the group, obeys it, and returns the status.
     Status command_one(const Order& order);
     [[nodiscard]] std::optional<store::ModelFile> saved_training(const search::Individual& individual);
+    [[nodiscard]] std::optional<store::ModelFile> find_beginning(search::Individual& individual, Order& order);
+    [[nodiscard]] std::optional<store::ModelFile> parents_training(const search::Individual& heir) const;
     void set_pruner(std::uint32_t slot);
     void describe_costs(std::uint32_t slot, std::span<const Epoch> curve);
+    void keep_at_rung(std::uint32_t slot);
+    [[nodiscard]] store::ModelFile take_snapshot(std::uint32_t slot);
+    bool save(std::uint32_t slot);
     [[nodiscard]] search::Individual ended(std::uint32_t slot, Status status);
     void describe(search::Individual& individual, train::Training& training, search::Outcome outcome) const;
     void keep_best(const search::Individual& individual, train::Training& training);
@@ -94,6 +101,7 @@ private:
     std::function<std::optional<search::Standing>()> best_known_;
     std::function<const search::Population&()> population_;
     ParentWeights parent_weights_;
+    RungSnapshots rung_snapshots_;
     std::optional<search::Standing> kept_;  ///< best individual with weights kept in this start; maybe not recorded yet
     nn::SampleShape sample_;
     std::int64_t classes_ = 0;

@@ -38,6 +38,7 @@ struct Order {
     std::vector<Answers> answers{};   ///< for advance of programs, by slot
     search::Individual individual{};  ///< for start
     NamedArrays snapshot{};           ///< for start; empty: the training does not resume
+    bool continues_parent = false;    ///< for start: `snapshot` is of another individual's training
     NamedArrays weights{};            ///< for start: initial weights; empty: random ones
     std::int32_t port = 0;            ///< for start of a program: a free port on the leader's node
     bool resumes = false;             ///< for start of a program: an earlier start of the run began it

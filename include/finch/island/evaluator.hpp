@@ -21,6 +21,8 @@ public:
     /// True if a network with this genome can exist and keeps the limits on its parameters. If not, the worker breeds
     /// another genome.
     [[nodiscard]] virtual bool can_exist(const search::Genome& genome) const = 0;
+    /// True if the parent of `heir` has a snapshot, at the rung where `heir` begins, that fits the genome of `heir`.
+    [[nodiscard]] virtual bool can_continue(const search::Individual&) const { return false; }
     /// Starts the evaluation of an individual. Resumes the individual if the evaluator finds its snapshot. Never throws
     /// for a fault of the individual: advance() returns this fault as the outcome.
     virtual void start(search::Individual individual) = 0;

@@ -11,6 +11,7 @@
 #include "finch/island/retries.hpp"
 #include "finch/search/duplicates.hpp"
 #include "finch/search/exchange.hpp"
+#include "finch/search/inheritance.hpp"
 #include "finch/search/initial_design.hpp"
 #include "finch/search/population.hpp"
 #include "finch/search/propagator.hpp"
@@ -55,6 +56,7 @@ struct WorkerOptions {
     Budget budget;
     std::optional<search::FinalChoice> final_choice;
     search::ExchangeOptions exchange;
+    std::optional<search::InheritOptions> inherit;
     std::size_t bred_from = 0;             ///< how many of an island's best other islands' propagators read
     search::InitialDesign initial_design;  ///< without genes: only the propagator breeds
     std::vector<std::uint32_t>
@@ -127,6 +129,7 @@ private:
     bool start_next();
     bool start_bred();
     void start_repeat(search::Repeat repeat);
+    [[nodiscard]] bool make_heir(search::Individual& individual) const;
     void reuse(search::Individual individual, const search::Individual& twin);
     [[nodiscard]] search::Individual newborn();
     [[nodiscard]] search::Offspring breed(search::Id id, const search::Stage& now);

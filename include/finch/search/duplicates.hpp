@@ -74,7 +74,8 @@ private:
 [[nodiscard]] bool is_reusable(const Individual& one);
 
 /// The individuals of an island, found by their genome. Individuals with any outcome are included, and individuals in
-/// training as far as the population knows them. Keeps pointers into the population, which must outlive this object.
+/// training as far as the population knows them. Heirs are left out, because their results depend on other genomes too.
+/// Keeps pointers into the population, which must outlive this object.
 class KnownGenomes {
 public:
     /// Adds all individuals of `island` that `population` knows now. Individuals in training are included only if

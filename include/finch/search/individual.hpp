@@ -54,11 +54,12 @@ enum class Operator : std::uint8_t {
     swarm,
     simplex,
     parzen,
-    additive_model
+    additive_model,
+    perturbation
 };
-constexpr std::array<std::string_view, 11> words_of(Operator) {
-    return {"random", "crossover", "given",  "differential_evolution", "cma_es", "model_screened", "repeat",
-            "swarm",  "simplex",   "parzen", "additive_model"};
+constexpr std::array<std::string_view, 12> words_of(Operator) {
+    return {"random", "crossover", "given",  "differential_evolution", "cma_es",      "model_screened", "repeat",
+            "swarm",  "simplex",   "parzen", "additive_model",         "perturbation"};
 }
 
 /// Data about an individual's breeding. The operator that bred the individual needs this data again, together with the
@@ -172,6 +173,7 @@ struct Individual {
     Boxed<Pruning> pruning;
     std::uint64_t reused_run = 0;
     Id inherited_from;
+    std::int32_t inherited_epochs = 0;
     Id retry_of;
     std::int64_t parameters = 0;
     std::int32_t ranks = 0;
@@ -200,6 +202,11 @@ struct Individual {
     [[nodiscard]] bool is_reused() const noexcept { return reused_from != Id{}; }
     /// Returns whether the result was copied from an individual of another run.
     [[nodiscard]] bool is_of_another_run() const noexcept { return reused_run != 0; }
+    /// Returns whether the individual continues the training of another (search/inheritance.hpp). Its learning curve
+    /// and `epochs` begin with the first epoch of its ancestors.
+    [[nodiscard]] bool is_heir() const noexcept { return inherited_epochs > 0; }
+    /// Returns the number of epochs that were trained for this individual alone; 0 for a reused result.
+    [[nodiscard]] std::int32_t own_epochs() const noexcept { return is_reused() ? 0 : epochs - inherited_epochs; }
 };
 
 constexpr auto fields_of(const Individual*) {
@@ -221,7 +228,7 @@ constexpr auto fields_of(const Individual*) {
             .result(),
         Field{"accuracy", &Individual::accuracy, "accuracy on the validation set at the best epoch; NaN: not measured"}
             .result(),
-        Field{"epochs", &Individual::epochs, "number of trained epochs"}.result(),
+        Field{"epochs", &Individual::epochs, "number of trained epochs, with inherited_epochs"}.result(),
         Field{"best_epoch", &Individual::best_epoch, "epoch to which loss and accuracy belong; 1 is the first, 0: none"}
             .result(),
         Field{"problem", &Individual::problem, "reason for its failure, in words"}.result().separate_table(),
@@ -246,6 +253,8 @@ constexpr auto fields_of(const Individual*) {
               "id of the individual with the same genome whose result it reuses; 0: none"},
         Field{"inherited_from", &Individual::inherited_from,
               "id of the individual whose weights were the initial weights of its training; 0: none"},
+        Field{"inherited_epochs", &Individual::inherited_epochs,
+              "number of its epochs that its ancestors trained (search.inherit); 0: none"},
         Field{"parameters", &Individual::parameters, "number of parameters that its network learns; 0: not known"}
             .result(),
         Field{"curve", &Individual::curve, "one row of /curves per epoch"}.separate_table(),

@@ -46,6 +46,8 @@ struct Rungs {
 
     /// Returns the number of rungs up to and including `epoch`.
     [[nodiscard]] std::int32_t passed(std::int64_t epoch) const noexcept;
+    /// Returns the epoch of the rung with the number `rung`, from 1.
+    [[nodiscard]] std::int64_t epoch_of(std::int32_t rung) const noexcept;
     /// Returns whether `epoch` is a rung.
     [[nodiscard]] bool contains(std::int64_t epoch) const noexcept { return passed(epoch) > passed(epoch - 1); }
 };
@@ -59,14 +61,18 @@ struct Rungs {
     return std::holds_alternative<HalvingOptions>(options) || std::holds_alternative<MedianOptions>(options);
 }
 
+/// Returns the rungs of a pruning that compares trainings at rungs; else nothing.
+[[nodiscard]] std::optional<Rungs> rungs_of(const PruningOptions& options);
+
 /// Returns whether the training of `individual` must end now; always false for a repeat. `epochs`: the planned number
 /// of epochs. `values`: the objective after each epoch so far. The training is compared with the individuals that were
 /// born on the same island, as far as `population` knows them. If a complete training has no loss at a rung, its final
-/// loss is used in the comparison. The rung that the training reached and the threshold of the comparison are stored in
-/// `individual`. A rung that was passed in an earlier start is not compared again. Values that are not finite are worse
-/// than all others (base/loss_order.hpp), so a training with no finite value ends like a bad one. If the population has
-/// costs, `individual` must have its costs so far: a training then continues at a rung if it is in the first front, or
-/// among the best by is_among_best() (HalvingOptions: 1 / factor, MedianOptions: half).
+/// loss is used in the comparison, except at rungs that an heir has inherited. The rung that the training reached and
+/// the threshold of the comparison are stored in `individual`. A rung that was passed in an earlier start is not
+/// compared again. Values that are not finite are worse than all others (base/loss_order.hpp), so a training with no
+/// finite value ends like a bad one. If the population has costs, `individual` must have its costs so far: a training
+/// then continues at a rung if it is in the first front, or among the best by is_among_best() (HalvingOptions: 1 /
+/// factor, MedianOptions: half).
 [[nodiscard]] bool ends_early(const PruningOptions& options, std::span<const double> values, std::int64_t epochs,
                               const Population& population, Individual& individual);
 

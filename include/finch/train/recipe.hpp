@@ -102,4 +102,9 @@ struct Recipe {
 [[nodiscard]] nn::ModelPlan plan_training(const Recipe& recipe, nn::SampleShape input, std::int64_t classes,
                                           std::int64_t batch, backend::Blocks blocks = {});
 
+/// Returns whether a training of `child` can continue from a snapshot of `parent` after `epochs` epochs: both have the
+/// same tensors and optimizer states, train on the same samples, and epochs are left. Throws ModelError.
+[[nodiscard]] bool can_continue(const Recipe& child, const Recipe& parent, std::int64_t epochs, nn::SampleShape input,
+                                std::int64_t classes);
+
 }  // namespace finch::train

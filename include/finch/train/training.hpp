@@ -86,6 +86,9 @@ public:
     /// Local. Call begin_with() before the first step. Sets the initial weights (PyTorch's names); the average of the
     /// weights starts from them too. Throws FileError if `weights` do not fit this model.
     void begin_with(const NamedArrays& weights);
+    /// Local. From now on, advance() returns at the end of each epoch, even if steps are left. The training is then
+    /// between two epochs, and all ranks can make a snapshot there.
+    void pause_after_epochs() noexcept { pauses_ = true; }
     /// Leader only. Sets the function that decides, after each epoch except the last, whether the training ends.
     void set_pruner(Pruner pruner) { pruner_ = std::move(pruner); }
 
@@ -114,7 +117,7 @@ public:
     [[nodiscard]] std::int64_t global_batch() const noexcept { return global_batch_; }
     /// The loss scale and the number of skipped steps; empty if the precision needs no loss scaling.
     [[nodiscard]] const std::optional<backend::LossScale>& loss_scale() const noexcept { return loss_scale_; }
-    /// Number of samples that the whole group has trained so far.
+    /// Number of samples that the whole group has trained so far, without inherited epochs.
     [[nodiscard]] std::int64_t samples_trained() const noexcept;
     /// Local. Describes the synchronized batches of the present epoch.
     [[nodiscard]] EpochSoFar epoch_so_far() const;
@@ -127,7 +130,7 @@ public:
     [[nodiscard]] std::int64_t steps_done() const noexcept { return steps_done_; }
     [[nodiscard]] double step_seconds() const noexcept { return step_seconds_; }
     /// Leader only. The seconds of all batches so far by the clock of the leader's device, including batches before a
-    /// restore().
+    /// restore(), but not those of inherited epochs.
     [[nodiscard]] double training_seconds() const noexcept { return seconds_before_ + step_seconds_; }
 
     /// Collective over the worker. Waits for the enqueued batches, then returns all data that a resume on any number of
@@ -139,6 +142,10 @@ public:
     /// Throws FileError if the snapshot does not fit the recipe, or if its best weights do not belong to the best epoch
     /// by the objective. After a std::bad_alloc, this object can only be destroyed.
     void restore(const NamedArrays& snapshot);
+    /// Local. Continues the training of another individual from a snapshot between two epochs, with this training's
+    /// recipe: its seed, learning rate and batch size. The epochs of the snapshot become inherited epochs. Throws like
+    /// restore().
+    void continue_from(NamedArrays snapshot);
 
     /// Local. Returns the weights of the best epoch under PyTorch's names, or the present weights before the end of the
     /// first epoch. With Options::average, best_weights() are averaged weights, because validation uses the average.
@@ -179,6 +186,7 @@ private:
     void check_memory(const nn::ModelPlan& plan) const;
     [[nodiscard]] std::int64_t training_samples() const noexcept { return std::ssize(split_.training); }
     [[nodiscard]] std::int64_t validation_samples() const noexcept { return std::ssize(split_.validation); }
+    [[nodiscard]] std::int64_t samples_before_position() const noexcept;
     [[nodiscard]] double batch_weight(std::int64_t end) const;
     [[nodiscard]] double epoch_weight();
     [[nodiscard]] std::vector<data::Share> parts_of_batch(std::int64_t begin, std::int64_t end) const;
@@ -225,6 +233,8 @@ private:
     nn::ModelState best_state_;
     EarlyStopping stopping_;
     Pruner pruner_;  ///< may be empty
+    bool pauses_ = false;
+    std::int64_t inherited_epochs_ = 0;
     std::vector<Epoch> curve_;
     Position position_;
     Position done_;  ///< after the synchronized steps
