@@ -48,6 +48,6 @@ start_until() {  # COUNT SIGNAL: starts the run and sends SIGNAL to its ranks on
 
 start_until 3 USR2
 start_until 7 KILL
-rm run/lock run/*.previous run/*/*.previous  # a resume does not need these files
+rm run/lock run/summary.txt run/*.previous run/*/*.previous  # a resume does not need these files
 "$finch" show run --csv >show.csv
 "$finch" --version >version.txt
