@@ -20,6 +20,7 @@ constexpr double evaluations_unless_known = 5'000;
 // The more evaluations run at the same time, the fewer generations there are, and the better is a model that learns all
 // genes from one generation.
 constexpr double most_additive_share = 0.5;
+constexpr double least_additive_workers = 64;  ///< with fewer, and so with one, searches do not depend on time
 constexpr double least_additive_share = 0.02;  ///< a smaller share is not worth the model's time and memory
 constexpr double additive_share_each = 25;     ///< share of the additive model / (workers / evaluations)
 constexpr std::int32_t additive_fits = 8;      ///< per generation
@@ -33,7 +34,7 @@ std::int32_t slot_of(Id id) {
 
 double additive_share(double workers, double evaluations) {
     const double share = std::min(most_additive_share, additive_share_each * workers / evaluations);
-    return share < least_additive_share ? 0 : share;
+    return workers < least_additive_workers || share < least_additive_share ? 0 : share;
 }
 
 }  // namespace
