@@ -87,6 +87,7 @@ private:
         individual.epochs = static_cast<std::int32_t>(running.losses.size());
         individual.parameters = running.course.parameters;
         individual.joules = running.course.joules * individual.epochs;
+        std::copy(running.course.metrics.begin(), running.course.metrics.end(), individual.objective_metrics.begin());
         ++found_.epochs;
         const bool is_last = running.losses.size() == running.course.losses.size();
         const bool is_pruned =

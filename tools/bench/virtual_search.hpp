@@ -20,7 +20,8 @@ struct Course {
     double seconds = 0;          ///< duration of an epoch
     std::vector<double> losses;  ///< the loss after each epoch; at least one
     std::int64_t parameters = 0;
-    double joules = 0;  ///< of an epoch
+    double joules = 0;              ///< of an epoch
+    std::vector<double> metrics{};  ///< of the whole training, for costs that are metrics
 };
 
 struct VirtualSearch {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include "finch/search/costs.hpp"
 #include "finch/search/gene.hpp"
 
 #include <cstdint>
+#include <vector>
 
 namespace finch::search {
 
@@ -15,6 +17,7 @@ struct FoldPlan {
     int island = 0;                ///< each island begins with other points
     std::int32_t workers = 1;      ///< number of workers of the island
     std::int64_t evaluations = 0;  ///< expected number of evaluations of the island; 0: not known
+    std::vector<Cost> costs = {};  ///< minimised in addition to the loss
 };
 
 }  // namespace finch::search

@@ -26,6 +26,7 @@ public:
             plan_.island = island;
             plan_.workers = stage.workers;
             plan_.evaluations = stage.evaluations;
+            plan_.costs = population.costs();
             state_.emplace(State(plan_));
         }
         const State& state = state_->over(population, island);

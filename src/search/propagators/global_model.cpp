@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <unordered_set>
 #include <utility>
 
@@ -46,10 +47,31 @@ struct CanonicalPoint {
     Eigen::ArrayXd varies;  ///< by gene: 1 if the gene varies, otherwise 0
 };
 
+/// Returns the ranks of `values` as quantiles of a normal distribution. Equal values share one rank.
+Eigen::VectorXd ranks(const Eigen::VectorXd& values) {
+    std::vector<Eigen::Index> order(static_cast<std::size_t>(values.size()));
+    std::iota(order.begin(), order.end(), Eigen::Index{0});
+    std::sort(order.begin(), order.end(), [&](Eigen::Index a, Eigen::Index b) { return values[a] < values[b]; });
+    Eigen::VectorXd found(values.size());
+    for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+        while (end < order.size() && values[order[end]] == values[order[begin]]) {
+            ++end;
+        }
+        const double rank = 0.5 * static_cast<double>(begin + end);
+        for (std::size_t i = begin; i < end; ++i) {
+            found[order[i]] = normal_quantile(rank / static_cast<double>(order.size()));
+        }
+    }
+    return found;
+}
+
 }  // namespace
 
-GlobalModel::GlobalModel(const Space& space, std::size_t most_points)
-    : space_(space), free_(free_genes(space)), most_points_(most_points), process_(numbers_of(space), prior) {}
+GlobalModel::GlobalModel(const Space& space, std::size_t most_points, std::size_t objectives)
+    : space_(space),
+      free_(free_genes(space)),
+      most_points_(most_points),
+      models_(numbers_of(space), prior, static_cast<Eigen::Index>(objectives)) {}
 
 GlobalModel::Data GlobalModel::data(const std::vector<const Seen*>& results, std::size_t most_points) const {
     std::vector<const Seen*> used = results;
@@ -64,25 +86,20 @@ GlobalModel::Data GlobalModel::data(const std::vector<const Seen*>& results, std
         std::erase_if(used, [&](const Seen* seen) { return !is_used.contains(seen); });
     }
     std::vector<UnitGenome> points;
-    Eigen::VectorXd values(std::ssize(used));
+    Eigen::MatrixXd values(models_.objectives(), std::ssize(used));
     for (const Seen* seen : used) {
+        values.col(std::ssize(points)) = seen->values;
         points.push_back(seen->point);
     }
-    // Equal losses share one rank. All failures share one rank, too.
-    for (std::size_t begin = 0, end = 0; begin < used.size(); begin = end) {
-        while (end < used.size() && used[end]->loss == used[begin]->loss) {
-            ++end;
-        }
-        const double rank = 0.5 * static_cast<double>(begin + end);
-        values.segment(static_cast<Eigen::Index>(begin), static_cast<Eigen::Index>(end - begin))
-            .setConstant(normal_quantile(rank / static_cast<double>(used.size())));
+    for (Eigen::Index row = 0; row < values.rows(); ++row) {
+        values.row(row) = ranks(values.row(row));
     }
     return {columns(points, space_.size()), values};
 }
 
 void GlobalModel::fit(const std::vector<const Seen*>& results) {
     const Data known = data(results, std::min(most_points_, most_fitted));
-    process_.fit(known.points, known.values);
+    models_.fit(known.points, known.values);
 }
 
 /// Returns uniformly random candidates, and children of the best fifth of the results. Half of the children have two
@@ -121,7 +138,7 @@ std::vector<Proposal> GlobalModel::candidates(const std::vector<const Seen*>& re
     return found;
 }
 
-std::optional<Proposal> GlobalModel::propose(const std::vector<const Seen*>& results,
+std::optional<Proposal> GlobalModel::propose(const std::vector<const Seen*>& results, const Eigen::VectorXd& direction,
                                              const std::vector<UnitGenome>& in_training, const Allowed& allowed,
                                              bool looks, RandomStream& random) const {
     const double kappa = -std::log(1 - random.uniform());
@@ -139,13 +156,12 @@ std::optional<Proposal> GlobalModel::propose(const std::vector<const Seen*>& res
     if (!looks) {
         return unknown[static_cast<std::size_t>(random.below(unknown.size()))];
     }
-    GaussianProcess process = process_;
+    ObjectiveModels models = models_;
     const Data known = data(results);
-    process.condition(known.points, known.values);
-    process.believe(columns(in_training, space_.size()));
+    models.condition(known.points, known.values, along(direction, known.values));
+    models.believe(columns(in_training, space_.size()));
     const Eigen::MatrixXd starts = columns(points, space_.size());
-    const auto predicted = process.predict(starts);
-    const Eigen::VectorXd bounds = predicted.mean - kappa * predicted.deviation;
+    const Eigen::VectorXd bounds = models.lower_bounds(starts, kappa);
     Eigen::Index chosen = 0;
     bounds.minCoeff(&chosen);
     // While few results are known, gradients find better points than random candidates do. From 200 results on,
@@ -156,7 +172,7 @@ std::optional<Proposal> GlobalModel::propose(const std::vector<const Seen*>& res
             .bound =
                 [&](const Eigen::VectorXd& x, Eigen::VectorXd& gradient) {
                     const CanonicalPoint canonical(space_, x);
-                    const double bound = process.lower_bound(canonical.point, kappa, gradient);
+                    const double bound = models.lower_bound(canonical.point, kappa, gradient);
                     gradient.array() *= canonical.varies;
                     return bound;
                 },

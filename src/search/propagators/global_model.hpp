@@ -1,25 +1,25 @@
 #pragma once
 
-#include "gaussian_process.hpp"
 #include "model_results.hpp"
+#include "objective_models.hpp"
 
 #include <optional>
 #include <vector>
 
 namespace finch::search {
 
-/// A Gaussian process of the ranks of all results.
+/// A Gaussian process of the ranks of all results, for each objective.
 class GlobalModel {
 public:
     /// `most_points`: maximum number of results that the model uses.
-    GlobalModel(const Space& space, std::size_t most_points);
+    GlobalModel(const Space& space, std::size_t most_points, std::size_t objectives);
 
-    /// The training data of the model: points in columns, and the ranks of their losses as quantiles of a normal
-    /// distribution. If there are more than `most_points` results, the data are the best `most_points` / 2 results and
-    /// the newest of the others. All failures share one rank.
+    /// The training data of the model: points in columns, and the ranks of their values as quantiles of a normal
+    /// distribution, one row per objective. If there are more than `most_points` results, the data are the best
+    /// `most_points` / 2 results and the newest of the others. All failures share one rank.
     struct Data {
         Eigen::MatrixXd points;
-        Eigen::VectorXd values;
+        Eigen::MatrixXd values;
     };
     /// Returns the training data for `results`, which must be sorted: best first, results without a loss last.
     [[nodiscard]] Data data(const std::vector<const Seen*>& results) const { return data(results, most_points_); }
@@ -27,8 +27,9 @@ public:
     /// Fits the model's scales to `results`.
     void fit(const std::vector<const Seen*>& results);
     /// Returns a proposed genome, or nothing if every candidate is known or infeasible. If `looks`, the model chooses
-    /// the genome; otherwise it is chosen at random.
+    /// the genome; otherwise it is chosen at random. `direction`: of the Scalarisation of the objectives.
     [[nodiscard]] std::optional<Proposal> propose(const std::vector<const Seen*>& results,
+                                                  const Eigen::VectorXd& direction,
                                                   const std::vector<UnitGenome>& in_training, const Allowed& allowed,
                                                   bool looks, RandomStream& random) const;
 
@@ -39,7 +40,7 @@ private:
     Space space_;
     std::vector<std::size_t> free_;  ///< genes that have more than one value
     std::size_t most_points_;
-    GaussianProcess process_;
+    ObjectiveModels models_;
 };
 
 }  // namespace finch::search

@@ -28,7 +28,7 @@ constexpr double least_radius = 0.3;
 constexpr double most_radius = 6;
 constexpr Index start_count = 100;
 constexpr double changed_choices = 0.7;  ///< mean number of changed choices per start
-constexpr double least_loss_deviation = 1e-300;
+constexpr double least_deviation = 1e-300;
 
 /// A fit begins at scales with which a quadratic explains all values. A fit that begins at the medians of the prior
 /// often fails to find a quadratic that explains the values.
@@ -40,14 +40,24 @@ GaussianPrior prior_of(Index numbers) {
             .least_noise = 1e-7};
 }
 
-/// Standardises losses. Losses are halved first, so that no difference overflows.
-VectorXd standardised(VectorXd losses) {
-    losses *= 0.5;
-    losses.array() -= losses[0];
-    losses /= std::max(least_loss_deviation, losses.maxCoeff());
-    losses.array() -= losses.mean();
-    return losses / std::max(least_loss_deviation, losses.norm() / std::sqrt(static_cast<double>(losses.size())));
-}
+/// Values of an objective with mean 0 and deviation 1, and the mean and deviation before.
+struct Standardised {
+    explicit Standardised(const VectorXd& all) : values(0.5 * all) {  // halved, so that no difference overflows
+        const double least = values.minCoeff();
+        values.array() -= least;
+        const double range = std::max(least_deviation, values.maxCoeff());
+        values /= range;
+        const double middle = values.mean();
+        values.array() -= middle;
+        const double spread = std::max(least_deviation, values.norm() / std::sqrt(static_cast<double>(values.size())));
+        values /= spread;
+        mean = 2 * (least + range * middle);
+        deviation = std::max(least_deviation, 2 * range * spread);
+    }
+    VectorXd values;
+    double mean = 0;
+    double deviation = 1;
+};
 
 }  // namespace
 
@@ -61,7 +71,9 @@ struct LocalModel::Window {
     MatrixXd to_z = to_x;
     std::vector<const Seen*> results = {};  ///< best first
     MatrixXd points = {};
-    VectorXd values = {};  ///< their losses, standardised
+    MatrixXd values = {};  ///< their standardised values, one row per objective
+    VectorXd mean = {};    ///< of each objective, before the values were standardised
+    VectorXd deviation = {};
 
     [[nodiscard]] VectorXd x_of(const UnitGenome& point) const {
         VectorXd x(std::ssize(rows.genes));
@@ -154,10 +166,16 @@ std::optional<LocalModel::Window> LocalModel::window(const std::vector<const See
     std::vector<const Seen*> complete;
     std::copy_if(results.begin(), results.end(), std::back_inserter(complete),
                  [](const Seen* seen) { return seen->loss < least_pruned; });
-    if (!complete.empty()) {
-        const double best = complete.front()->loss;
-        const double usual = complete[complete.size() / 2]->loss - best;
-        std::erase_if(complete, [&](const Seen* seen) { return usual > 0 && seen->loss - best > most_excess * usual; });
+    const Index objectives = results.front()->values.size();
+    for (Index row = 0; row < objectives && !complete.empty(); ++row) {
+        std::vector<double> values;
+        std::transform(complete.begin(), complete.end(), std::back_inserter(values),
+                       [row](const Seen* seen) { return seen->values[row]; });
+        std::sort(values.begin(), values.end());
+        const double best = values.front();
+        const double usual = values[values.size() / 2] - best;
+        std::erase_if(complete,
+                      [&](const Seen* seen) { return usual > 0 && seen->values[row] - best > most_excess * usual; });
     }
     const auto numbers = static_cast<std::size_t>(rows_.numbers);
     if (numbers == 0 || complete.size() < std::min(numbers + 2, enough_results)) {
@@ -178,12 +196,19 @@ std::optional<LocalModel::Window> LocalModel::window(const std::vector<const See
     found.learn_metric(complete, std::min(complete.size(), std::max(numbers + 1, count / 2)), rounding);
     complete.resize(count);
     found.points.resize(std::ssize(rows_.genes), static_cast<Index>(count));
-    found.values.resize(static_cast<Index>(count));
-    for (Index i = 0; i < found.values.size(); ++i) {
+    found.values.resize(objectives, static_cast<Index>(count));
+    for (Index i = 0; i < found.values.cols(); ++i) {
         found.points.col(i) = found.z_of(found.x_of(complete[static_cast<std::size_t>(i)]->point));
-        found.values[i] = complete[static_cast<std::size_t>(i)]->loss;
+        found.values.col(i) = complete[static_cast<std::size_t>(i)]->values;
     }
-    found.values = standardised(found.values);
+    found.mean.resize(objectives);
+    found.deviation.resize(objectives);
+    for (Index row = 0; row < objectives; ++row) {
+        const Standardised one(found.values.row(row));
+        found.values.row(row) = one.values;
+        found.mean[row] = one.mean;
+        found.deviation[row] = one.deviation;
+    }
     found.results = std::move(complete);
     return found;
 }
@@ -192,17 +217,17 @@ void LocalModel::fit(const std::vector<const Seen*>& results, const std::vector<
     rows_ = rows_of(*results.front());
     VectorXd is_number = VectorXd::Zero(std::ssize(rows_.genes));
     is_number.head(rows_.numbers).setOnes();
-    process_.emplace(is_number, prior_of(rows_.numbers));
+    models_.emplace(is_number, prior_of(rows_.numbers), results.front()->values.size());
     if (const auto known = window(fitted)) {
-        process_->fit(known->points, known->values);
+        models_->fit(known->points, known->values);
     }
 }
 
 bool LocalModel::varies_as_for(const Seen& best) const {
-    return process_ && rows_ == rows_of(best);
+    return models_ && rows_ == rows_of(best);
 }
 
-std::optional<Proposal> LocalModel::propose(const std::vector<const Seen*>& results,
+std::optional<Proposal> LocalModel::propose(const std::vector<const Seen*>& results, const Scalarisation& scalarisation,
                                             const std::vector<UnitGenome>& in_training, const Allowed& allowed,
                                             RandomStream& random) const {
     const auto known = window(results);
@@ -211,11 +236,11 @@ std::optional<Proposal> LocalModel::propose(const std::vector<const Seen*>& resu
     }
     const Index rows = std::ssize(rows_.genes);
     const Index numbers = rows_.numbers;
-    GaussianProcess process = *process_;
-    process.condition(known->points, known->values);
+    ObjectiveModels models = *models_;
+    models.condition(known->points, known->values, scalarisation.standardised(known->mean, known->deviation));
     const Index compared = std::min(centre_candidates, known->points.cols());
     Index centre = 0;
-    process.predict(known->points.leftCols(compared)).mean.minCoeff(&centre);
+    models.lower_bounds(known->points.leftCols(compared), 0).minCoeff(&centre);
     const VectorXd middle = known->points.col(centre);
 
     MatrixXd waiting(rows, std::ssize(in_training));
@@ -226,7 +251,7 @@ std::optional<Proposal> LocalModel::propose(const std::vector<const Seen*>& resu
             waiting.col(near++) = z;
         }
     }
-    process.believe(waiting.leftCols(near));
+    models.believe(waiting.leftCols(near));
 
     const double radius = least_radius * std::pow(most_radius / least_radius, random.uniform());
     const double kappa = -std::log(1 - random.uniform());
@@ -261,11 +286,10 @@ std::optional<Proposal> LocalModel::propose(const std::vector<const Seen*>& resu
             starts.col(count++) = z;
         }
     }
-    const auto predicted = process.predict(starts.leftCols(count));
     Acquisition acquisition{
         .bound =
             [&](const VectorXd& z, VectorXd& gradient) {
-                const double bound = process.lower_bound(known->inside(z), kappa, gradient);
+                const double bound = models.lower_bound(known->inside(z), kappa, gradient);
                 gradient = known->gradient_at(z, gradient);
                 return bound;
             },
@@ -277,7 +301,8 @@ std::optional<Proposal> LocalModel::propose(const std::vector<const Seen*>& resu
     for (Index row = numbers; row < rows_.varied; ++row) {
         acquisition.choices.emplace_back(row, &gene_of(row));
     }
-    auto found = optimize(acquisition, starts.leftCols(count), predicted.mean - kappa * predicted.deviation, allowed);
+    auto found =
+        optimize(acquisition, starts.leftCols(count), models.lower_bounds(starts.leftCols(count), kappa), allowed);
     if (!found) {
         return std::nullopt;
     }

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "gaussian_process.hpp"
 #include "model_results.hpp"
+#include "objective_models.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace finch::search {
 
-/// A Gaussian process of the losses of the best results, in coordinates that are whitened by the covariance of these
-/// results.
+/// A Gaussian process of the losses of the best results (with several objectives, one for each), in coordinates that
+/// are whitened by the covariance of these results.
 class LocalModel {
 public:
     /// `workers`: the number of workers of the island. If there are more workers, results arrive later, so the model
@@ -22,8 +22,10 @@ public:
     void fit(const std::vector<const Seen*>& results, const std::vector<const Seen*>& fitted);
     /// Returns whether fit() with the best result `best` would select the same genes.
     [[nodiscard]] bool varies_as_for(const Seen& best) const;
-    /// Requires fit(). Returns nothing if there are too few results, or if no unknown genome is found.
+    /// Requires fit(). `scalarisation`: of the objectives' values. Returns nothing if there are too few results, or if
+    /// no unknown genome is found.
     [[nodiscard]] std::optional<Proposal> propose(const std::vector<const Seen*>& results,
+                                                  const Scalarisation& scalarisation,
                                                   const std::vector<UnitGenome>& in_training, const Allowed& allowed,
                                                   RandomStream& random) const;
 
@@ -45,7 +47,7 @@ private:
     double workers_;
     std::vector<bool> decides_;  ///< by gene: whether a condition asks for it
     Rows rows_;
-    std::optional<GaussianProcess> process_;
+    std::optional<ObjectiveModels> models_;
 };
 
 }  // namespace finch::search

@@ -18,6 +18,8 @@ namespace finch::search {
 struct Seen {
     UnitGenome point;
     double loss = 0;  ///< from comparable_loss(); +inf: no loss
+    /// By objective: the loss, then the costs.
+    Eigen::VectorXd values;
     std::int32_t rung = top_rung;
     Id id;
     std::uint64_t history = 0;  ///< a hash of all results up to this one

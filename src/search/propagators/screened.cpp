@@ -19,6 +19,7 @@ constexpr double local_share = 0.5;   ///< fraction of the births by a model
 constexpr double global_fit_after = 0.125;  ///< relative growth of the number of results until the next fit
 constexpr double local_fit_after = 0.06;
 constexpr std::size_t enough_of_high_rungs = 10;  ///< with so many results, lower rungs are left out
+constexpr double least_weight = 1e-3;             ///< of an objective in a direction
 constexpr std::uint32_t most_predictions = 10;    ///< genomes per birth by a model; later ones are drawn at random
 
 }  // namespace
@@ -27,7 +28,7 @@ ScreenedState::ScreenedState(ScreenedPlan plan)
     : plan_(std::move(plan)),
       free_(free_genes(plan_.space)),
       first_points_(first_points(plan_.options, plan_.space, plan_.evaluations)),
-      global_(plan_.space, static_cast<std::size_t>(plan_.options.most_points)),
+      global_(plan_.space, static_cast<std::size_t>(plan_.options.most_points), 1 + plan_.costs.size()),
       local_(plan_.space, plan_.workers) {
     const std::size_t genes = plan_.space.size();
     for (std::size_t gene = 0; gene < genes; ++gene) {
@@ -57,24 +58,32 @@ UnitGenome ScreenedState::first_point(std::uint64_t number) const {
 }
 
 void ScreenedState::take(const Individual& individual, bool /*born_here*/) {
-    const double loss = comparable_loss(individual);
+    const ObjectiveValues point = point_of(individual, plan_.costs);
+    Eigen::VectorXd values(1 + std::ssize(plan_.costs));
+    std::copy_n(point.values.begin(), values.size(), values.begin());
+    values[0] = comparable_loss(individual);
+    const double loss = values.allFinite() ? values[0] : std::numeric_limits<double>::infinity();
     const std::uint64_t before = seen_.empty() ? 1 : seen_.back().history;
     const std::uint64_t history =
         RandomStream(before, Purpose::breeding_state, individual.id.value ^ std::bit_cast<std::uint64_t>(loss))
             .below(std::uint64_t{1} << 63U);
-    seen_.push_back({to_unit(plan_.space, individual.genome), loss, standing(individual).rung, individual.id, history});
+    seen_.push_back(
+        {to_unit(plan_.space, individual.genome), loss, values, standing(individual).rung, individual.id, history});
     known_.insert(individual.genome);
     failures_ += std::isfinite(loss) ? 0 : 1;
 }
 
 // Of two equally good trainings, one may be pruned by chance and then rank far behind the other. The models therefore
 // use only the highest rungs, as in BOHB (Falkner, Klein and Hutter 2018).
-std::vector<const Seen*> ScreenedState::by_loss(std::size_t count) const {
-    std::vector<const Seen*> order;
+std::vector<const Seen*> ScreenedState::best_first(std::size_t count, const Scalarisation& scalarisation) const {
+    std::vector<std::pair<double, const Seen*>> keys;
     for (std::size_t i = 0; i < count; ++i) {
-        order.push_back(&seen_[i]);
+        const Seen& seen = seen_[i];
+        keys.emplace_back(seen.loss < least_pruned ? scalarisation.of(seen.values) : seen.loss, &seen);
     }
-    std::stable_sort(order.begin(), order.end(), [](const Seen* a, const Seen* b) { return a->loss < b->loss; });
+    std::stable_sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<const Seen*> order;
+    std::transform(keys.begin(), keys.end(), std::back_inserter(order), [](const auto& key) { return key.second; });
     if (order.size() > enough_of_high_rungs) {
         const Seen& lowest = *order[enough_of_high_rungs - 1];
         std::erase_if(order, [&](const Seen* seen) { return std::isfinite(lowest.loss) && seen->rung < lowest.rung; });
@@ -82,19 +91,35 @@ std::vector<const Seen*> ScreenedState::by_loss(std::size_t count) const {
     return order;
 }
 
+Eigen::VectorXd ScreenedState::middle() const {
+    return Eigen::VectorXd::Ones(1 + std::ssize(plan_.costs));
+}
+
+Scalarisation ScreenedState::scalarisation(std::size_t count, const Eigen::VectorXd& direction) const {
+    Eigen::MatrixXd values(direction.size(), static_cast<Eigen::Index>(count));
+    Eigen::Index columns = 0;
+    for (std::size_t i = 0; i < count && direction.size() > 1; ++i) {
+        if (seen_[i].loss < least_pruned) {
+            values.col(columns++) = seen_[i].values;
+        }
+    }
+    return along(direction, values.leftCols(columns));
+}
+
 void ScreenedState::fit_global() const {
     const std::size_t count = fitted_results(seen_.size(), 4, global_fit_after);
     if (global_history_ != seen_[count - 1].history) {
         global_history_ = seen_[count - 1].history;
-        global_.fit(by_loss(count));
+        global_.fit(best_first(count, scalarisation(count, middle())));
     }
 }
 
-void ScreenedState::fit_local(const std::vector<const Seen*>& results) const {
+void ScreenedState::fit_local(const std::vector<const Seen*>& results, const Scalarisation& scalarisation) const {
     const std::size_t count = fitted_results(seen_.size(), 4, local_fit_after);
-    if (local_history_ != seen_[count - 1].history || !local_.varies_as_for(*results.front())) {
+    // With several objectives, each direction has another window of results.
+    if (!plan_.costs.empty() || local_history_ != seen_[count - 1].history || !local_.varies_as_for(*results.front())) {
         local_history_ = seen_[count - 1].history;
-        local_.fit(results, by_loss(count));
+        local_.fit(results, best_first(count, scalarisation));
     }
 }
 
@@ -124,18 +149,24 @@ Offspring ScreenedState::breed(const Stage& stage, const std::vector<const Indiv
         allowed.in_training.insert(individual->genome);
         points.push_back(to_unit(plan_.space, individual->genome));
     }
-    const std::vector<const Seen*> results = by_loss(seen_.size());
+    Eigen::VectorXd direction = middle();
+    for (Eigen::Index row = 0; row < direction.size() && direction.size() > 1; ++row) {
+        direction[row] = std::max(least_weight, std::abs(random.normal()));
+    }
+    direction.normalize();
+    const Scalarisation combined = scalarisation(seen_.size(), direction);
+    const std::vector<const Seen*> results = best_first(seen_.size(), combined);
     // A genome may be ruled out for reasons that the models do not know. After ten attempts, the genome is therefore
     // drawn at random.
     const bool looks = stage.attempt < most_predictions;
     std::optional<Proposal> proposal;
     if (looks && random.uniform() < local_share) {
-        fit_local(results);
-        proposal = local_.propose(results, points, allowed, random);
+        fit_local(results, combined);
+        proposal = local_.propose(results, combined, points, allowed, random);
     }
     if (!proposal) {
         fit_global();
-        proposal = global_.propose(results, points, allowed, looks, random);
+        proposal = global_.propose(results, direction, points, allowed, looks, random);
     }
     if (!proposal) {
         offspring.genome = random_genome(plan_.space, random);

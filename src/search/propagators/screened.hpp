@@ -34,16 +34,23 @@ public:
                                                   std::int64_t evaluations);
 
     /// Returns the training data of the global model.
-    [[nodiscard]] GlobalModel::Data data() const { return global_.data(by_loss(seen_.size())); }
+    [[nodiscard]] GlobalModel::Data data() const {
+        return global_.data(best_first(seen_.size(), scalarisation(seen_.size(), middle())));
+    }
 
 private:
     /// Returns a random stream of the island for the draw number `which`, which must be below 2³².
     [[nodiscard]] RandomStream stream(std::uint64_t which, std::uint32_t purpose) const;
-    /// Returns the first `count` results of the island, sorted by loss; results without a loss come last. Leaves out
-    /// results of lower rungs if ten results are on higher rungs.
-    [[nodiscard]] std::vector<const Seen*> by_loss(std::size_t count) const;
+    /// Returns the first `count` results of the island, sorted by loss or, with several objectives, by their
+    /// scalarisation. Results without a loss come last. Leaves out results of lower rungs if ten results are on higher
+    /// rungs.
+    [[nodiscard]] std::vector<const Seen*> best_first(std::size_t count, const Scalarisation& scalarisation) const;
+    /// Returns the scalarisation of the first `count` results along `direction`.
+    [[nodiscard]] Scalarisation scalarisation(std::size_t count, const Eigen::VectorXd& direction) const;
+    /// Returns the direction in which all objectives count the same.
+    [[nodiscard]] Eigen::VectorXd middle() const;
     void fit_global() const;
-    void fit_local(const std::vector<const Seen*>& results) const;
+    void fit_local(const std::vector<const Seen*>& results, const Scalarisation& scalarisation) const;
 
     ScreenedPlan plan_;
     std::vector<std::size_t> free_;  ///< genes that have more than one value
