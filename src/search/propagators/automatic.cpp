@@ -1,5 +1,4 @@
 #include "durations.hpp"
-#include "evolution.hpp"
 #include "folding_propagator.hpp"
 #include "screened.hpp"
 
@@ -24,7 +23,10 @@ struct Results {
 class Automatic final : public Propagator {
 public:
     Automatic(const AutomaticOptions& options, const Space& space, std::uint64_t seed)
-        : options_(options), genes_(space.size()), screened_({}, space, seed), evolution_({}, space, seed) {}
+        : options_(options),
+          genes_(space.size()),
+          screened_({}, space, seed),
+          evolution_(make(EvolutionOptions{}, space, seed)) {}
 
     Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
         // A leader may not receive all results of its island. The number of births then tells how many results there
@@ -35,7 +37,7 @@ public:
                        stage.births < static_cast<std::uint64_t>(options_.most_screened + stage.workers) &&
                        is_worth_a_model(population, island, stage.workers);
         return is_screened_ ? screened_.breed(population, island, stage, random)
-                            : evolution_.breed(population, island, stage, random);
+                            : evolution_->breed(population, island, stage, random);
     }
     std::size_t population() const noexcept override { return screened_.population(); }
     std::size_t first_points(std::int64_t evaluations) const noexcept override {
@@ -47,7 +49,8 @@ private:
     [[nodiscard]] bool is_worth_a_model(const Population& population, int island, double in_training) {
         const Results& results = results_.over(population, island);
         const double known = std::min(results.count, static_cast<double>(ScreenedOptions{}.most_points)) + in_training;
-        const double model = options_.model_seconds * known * known;
+        const double models = 1 + static_cast<double>(population.costs().size());
+        const double model = models * options_.model_seconds * known * known;
         return population.finished_on(island) < static_cast<std::size_t>(options_.most_screened) &&
                results.durations.allow(model * (1 + static_cast<double>(genes_) / genes_of_twice));
     }
@@ -55,7 +58,7 @@ private:
     AutomaticOptions options_;
     std::size_t genes_;
     FoldingPropagator<ScreenedState, ScreenedOptions> screened_;
-    FoldingPropagator<EvolutionState, EvolutionOptions> evolution_;
+    std::unique_ptr<Propagator> evolution_;
     bool is_screened_ = true;
     Fold<Results> results_{Results{}};
 };

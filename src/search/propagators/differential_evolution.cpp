@@ -45,6 +45,11 @@ DifferentialEvolution::DifferentialEvolution(const Space& space, double evaluati
       size_(size_for(evaluations, free_.size())),
       centre_(std::move(centre)) {}
 
+DifferentialEvolution::DifferentialEvolution(const Space& space, std::vector<Member> members)
+    : DifferentialEvolution(space, 0, {}) {
+    members_ = std::move(members);
+}
+
 UnitGenome DifferentialEvolution::first_point(const Space& space, RandomStream& random) const {
     UnitGenome point = random_point(space.size(), random);
     if (!centre_.empty()) {

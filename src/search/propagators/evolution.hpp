@@ -29,6 +29,8 @@ public:
         Id id;                  ///< the individual with these genes
         std::int32_t slot = 0;  ///< from the id of the individual that founded the slot
     };
+    /// Takes over `members`, best first.
+    DifferentialEvolution(const Space& space, std::vector<Member> members);
 
     [[nodiscard]] bool is_filled() const noexcept { return is_filled_; }
     [[nodiscard]] std::size_t first_size() const noexcept { return size_; }
