@@ -1,6 +1,7 @@
 #include "evolution.hpp"
 
 #include "folding_propagator.hpp"
+#include "front_evolution.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -25,10 +26,6 @@ constexpr double least_additive_share = 0.02;  ///< a smaller share is not worth
 constexpr double additive_share_each = 25;     ///< share of the additive model / (workers / evaluations)
 constexpr std::int32_t additive_fits = 8;      ///< per generation
 constexpr std::int32_t least_fitted_after = 64;
-
-constexpr std::size_t front_parents = 100;
-constexpr std::size_t least_parents = 20;
-constexpr double front_mutation_share = 0.5;
 
 /// Returns the number of the slot that individual `id` founds. The number is a hash of the id, so it does not depend on
 /// the order of the results.
@@ -257,22 +254,6 @@ UnitGenome EvolutionState::with_moved_part(UnitGenome point, const UnitGenome& m
 
 namespace {
 
-/// Breeds for several objectives. The parents are the first individuals by fronts and crowding distance, as in NSGA-II.
-/// They have the operators of a phase, without its slots.
-Offspring bred_from_front(const Population& population, int island, const Space& space, const Stage& stage,
-                          RandomStream& random) {
-    const std::vector<const Individual*> best = population.best(island, front_parents);
-    if (free_genes(space).empty() || stage.births < least_parents || best.size() < least_parents) {
-        return {.genome = random_genome(space, random)};
-    }
-    std::vector<DifferentialEvolution::Member> members;
-    for (const Individual* one : best) {
-        members.push_back({.point = to_unit(space, one->genome), .id = one->id});
-    }
-    const DifferentialEvolution parents(space, std::move(members));
-    return random.uniform() < front_mutation_share ? parents.mutant(space, random) : parents.trial(space, random);
-}
-
 class Evolution final : public Propagator {
 public:
     Evolution(const EvolutionOptions& options, const Space& space, std::uint64_t seed)
@@ -280,7 +261,7 @@ public:
 
     Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
         return population.costs().empty() ? one_.breed(population, island, stage, random)
-                                          : bred_from_front(population, island, space_, stage, random);
+                                          : bred_from_front(population, island, space_, random);
     }
     std::size_t population() const noexcept override { return one_.population(); }
     std::size_t first_points(std::int64_t evaluations) const noexcept override {
