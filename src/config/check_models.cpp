@@ -60,6 +60,19 @@ struct Reason {
     search::Genome genome;
 };
 
+/// The number of parameters of a network, and the first limit that it breaks, or null.
+struct Size {
+    std::int64_t parameters = 0;
+    const search::Limit* broken = nullptr;
+};
+
+/// Returns the size of the network with the genes of `genome`. Throws ConfigError if no such network exists.
+Size size_of(const Config& config, const search::Genome& genome, nn::SampleShape sample, std::int64_t classes) {
+    const std::int64_t parameters = nn::plan_model(config.recipe(genome, 0).model, sample, classes, 1).parameters;
+    return {parameters,
+            search::broken_limit(config.limits, search::Quantity::parameters, static_cast<double>(parameters))};
+}
+
 }  // namespace
 
 std::vector<search::Genome> trial_genomes(const Config& config) {
@@ -99,9 +112,7 @@ std::vector<train::Recipe> trial_recipes(const Config& config) {
 
 bool can_exist(const Config& config, const search::Genome& genome, nn::SampleShape sample, std::int64_t classes) {
     try {
-        const auto plan = nn::plan_model(config.recipe(genome, 0).model, sample, classes, 1);
-        return search::broken_limit(config.limits, search::Quantity::parameters,
-                                    static_cast<double>(plan.parameters)) == nullptr;
+        return size_of(config, genome, sample, classes).broken == nullptr;
     } catch (const ConfigError&) {
         return false;
     }
@@ -113,12 +124,10 @@ void check_models(const Config& config, nn::SampleShape sample, std::int64_t cla
     std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
     const auto fits = [&](const search::Genome& genome) {
         try {
-            const auto plan = nn::plan_model(config.recipe(genome, 0).model, sample, classes, 1);
-            const auto* limit =
-                search::broken_limit(config.limits, search::Quantity::parameters, static_cast<double>(plan.parameters));
-            broken = limit != nullptr ? limit : broken;
-            fewest = std::min(fewest, plan.parameters);
-            return limit == nullptr;
+            const Size size = size_of(config, genome, sample, classes);
+            broken = size.broken != nullptr ? size.broken : broken;
+            fewest = std::min(fewest, size.parameters);
+            return size.broken == nullptr;
         } catch (const ConfigError& error) {
             const auto* model = dynamic_cast<const nn::ModelError*>(&error);
             const std::int64_t layer = model == nullptr ? -1 : model->layer();

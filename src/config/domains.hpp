@@ -51,10 +51,11 @@ inline Domain path() {
     return {Text{"a path", is_path, {"some/where"}, {"''"}}};
 }
 
-/// The keys and domains of a search; defined in objective_keys.cpp and propagator_keys.cpp.
+/// The keys and domains of a search; defined in objective_keys.cpp, propagator_keys.cpp and budget_keys.cpp.
 [[nodiscard]] Key objective();
 [[nodiscard]] Domain propagator();
 [[nodiscard]] Domain pruning();
+[[nodiscard]] Domain budget_section();
 
 /// The domains of a recipe; defined in data_keys.cpp and recipe_keys.cpp.
 [[nodiscard]] Domain data_section();

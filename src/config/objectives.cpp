@@ -46,24 +46,24 @@ void read_costs(const Tree& written, const std::string& path, Config& config) {
     for (std::size_t i = 1; i < written.items.size(); ++i) {
         const Tree& item = written.items[i];
         auto cost = search::parse_cost(item.text);
-        const auto refuse = [&](const std::string& why) {
-            fail(item, path_of(path, i),
-                 fmt::format("'{}' {}; accepted: each of {} once", item.text, why, join(names)));
+        const auto refuse = [&](const std::string& why, const std::string& accepted) {
+            fail(item, path_of(path, i), fmt::format("'{}' {}; accepted: {}", item.text, why, accepted));
         };
         if (enumerator<LossObjective>(item.text) || (cost && cost->quantity == Quantity::loss)) {
-            refuse("is a loss, of which there is one, the first");
+            refuse("is a loss, and only the first objective is one", join(names));
         }
         if (!cost || !is_measured(cost->quantity)) {
-            refuse(fmt::format("is not known of a {}{}", config.trains() ? "network" : "program",
-                               did_you_mean(item.text, names)));
+            refuse(fmt::format("is no cost of {}{}", config.trains() ? "networks" : "programs",
+                               did_you_mean(item.text, names)),
+                   join(names));
         }
         if (cost->quantity == Quantity::accuracy && !cost->is_maximised) {
-            refuse("would be minimised");
+            refuse("would be minimised", "-" + item.text);
         }
         cost->place = cost->quantity == Quantity::metric ? metrics++ : 0;
         const auto is_same = [&](const search::Cost& other) { return to_text(other) == to_text(*cost); };
         if (std::any_of(config.costs.begin(), config.costs.end(), is_same)) {
-            refuse("stands there twice");
+            refuse("is listed twice", "each objective once");
         }
         config.costs.push_back(std::move(*cost));
     }
@@ -75,7 +75,7 @@ void read_objectives(const Tree& written, Config& config) {
     const auto loss = enumerator<LossObjective>(written.items.front().text);
     if (!loss) {
         fail(written.items.front(), "search.objective[0]",
-             fmt::format("'{}' is no loss that networks are trained for, which stands first; accepted: {}",
+             fmt::format("'{}' is no loss of networks, and the first objective must be one; accepted: {}",
                          written.items.front().text, join(all_words<LossObjective>())));
     }
     config.objective = *loss;
@@ -86,7 +86,7 @@ void read_program_objectives(const Tree& written, Config& config) {
     const std::string path = "search.objective.objectives";
     if (written.items.front().text != word(Quantity::loss)) {
         fail(written.items.front(), path_of(path, std::size_t{0}),
-             fmt::format("'{}' stands first, where the reported loss stands; accepted: loss",
+             fmt::format("'{}' is not the reported loss, and the first objective must be it; accepted: loss",
                          written.items.front().text));
     }
     read_costs(written, path, config);
@@ -96,11 +96,13 @@ void read_limits(const Tree& written, Config& config) {
     const std::vector<Quantity> all = measured(config);
     for (std::size_t i = 0; i < written.items.size(); ++i) {
         const Tree& item = written.items[i];
-        const std::string path = path_of("search.limits", i);
+        const auto refuse = [&](const std::string& why) {
+            fail(item, path_of("search.limits", i), fmt::format("'{}': {}", item.text, why));
+        };
         try {
             config.limits.push_back(search::parse_limit(item.text));
         } catch (const ConfigError& error) {
-            fail(item, path, fmt::format("'{}' {}", item.text, error.what()));
+            refuse(error.what());
         }
         const Quantity quantity = config.limits.back().cost.quantity;
         if (quantity != Quantity::loss && std::find(all.begin(), all.end(), quantity) == all.end()) {
@@ -108,12 +110,15 @@ void read_limits(const Tree& written, Config& config) {
             for (const Quantity one : all) {
                 names.push_back(one == Quantity::metric ? "metric.NAME" : std::string(word(one)));
             }
-            fail(item, path,
-                 fmt::format("'{}' is not known of these results; accepted: {}", word(quantity), join(names)));
+            const bool is_program = std::holds_alternative<CommandObjective>(config.objective);
+            refuse(fmt::format("results of {} have no {}; accepted: {}",
+                               config.trains() ? "networks"
+                               : is_program    ? "programs"
+                                               : "functions",
+                               quantity == Quantity::metric ? "metrics" : word(quantity), join(names)));
         }
         if (quantity == Quantity::metric && !config.reuse.empty()) {
-            fail(item, path,
-                 "limits a metric, which results of search.reuse do not have; accepted: search.reuse: none");
+            refuse("the results of search.reuse have no metrics; accepted: search.reuse: none");
         }
     }
 }
@@ -121,14 +126,14 @@ void read_limits(const Tree& written, Config& config) {
 void check_objectives(const Tree& search, const Config& config) {
     if (config.costs.empty() && config.budget.target_hypervolume) {
         fail(search["budget"]["target_hypervolume"], "search.budget.target_hypervolume",
-             "needs several objectives in search.objective; accepted: null, or target_loss");
+             "needs several objectives, but the search has one; accepted: null, or target_loss");
     }
     if (config.costs.empty()) {
         return;
     }
     const auto refuse = [&](const std::string& key, const std::string& accepted) {
         fail(search[key], "search." + key,
-             fmt::format("knows one objective, and search.objective names {}; accepted: {}", config.costs.size() + 1,
+             fmt::format("supports one objective, but the search has {}; accepted: {}", config.costs.size() + 1,
                          accepted));
     };
     const auto is_genetic = [](const search::PropagatorOptions& options) {
@@ -154,13 +159,13 @@ void check_objectives(const Tree& search, const Config& config) {
                                         [](const search::Cost& cost) { return cost.quantity == Quantity::joules; });
     if (has_joules && search::prunes(config.pruning) && !config.trains()) {
         fail(search["pruning"], "search.pruning",
-             "compares joules at rungs, which are known of a program only at its end; accepted: none, or seconds "
-             "instead of joules in search.objective.objectives");
+             "compares joules at rungs, but the joules of a program are known only at its end; accepted: none, or "
+             "seconds instead of joules in search.objective.objectives");
     }
     const auto& target = config.budget.target_hypervolume;
     if (target && target->reference.size() != 1 + config.costs.size()) {
         fail(search["budget"]["target_hypervolume"]["reference"], "search.budget.target_hypervolume.reference",
-             fmt::format("has {}, and search.objective names {}; accepted: a value for each objective",
+             fmt::format("has {}, but the search has {} objectives; accepted: a value for each objective",
                          counted(std::ssize(target->reference), "value"), 1 + config.costs.size()));
     }
     if (search["final"].kind != Tree::Kind::scalar) {
@@ -173,14 +178,14 @@ void check_command(const CommandObjective& objective, const Config& config, cons
     for (const search::Gene& gene : config.space.genes) {
         if (std::find(taken.begin(), taken.end(), gene.name) != taken.end()) {
             fail(search["space"][gene.name], path_of("search.space", gene.name),
-                 fmt::format("{{{}}} stands for something else in a command; accepted: a name other than {}", gene.name,
+                 fmt::format("{{{}}} has another meaning in commands; accepted: a name other than {}", gene.name,
                              join(std::vector<std::string>(taken.begin(), taken.end()))));
         }
     }
     if (std::holds_alternative<search::CurveOptions>(config.pruning) && objective.epochs == 0) {
         fail(search["pruning"], "search.pruning",
-             "curve looks ahead to the last epoch; accepted: search.objective.epochs with their number, or another "
-             "rule");
+             "curve predicts the loss of the last epoch, but search.objective.epochs is not set; accepted: "
+             "search.objective.epochs, or another rule");
     }
     const bool is_blank = objective.command.find_first_not_of(" \t\r\n") == std::string::npos;
     try {

@@ -115,5 +115,5 @@ TEST_CASE("a command objective parses without data, model and training sections 
     }
     CHECK(contains(
         refusal([] { return parse("search: {space: {seed: {int: [0, 1]}}, objective: {command: a}}", "f").text(); }),
-        "{seed} stands for something else"));
+        "{seed} has another meaning in commands"));
 }

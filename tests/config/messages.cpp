@@ -181,13 +181,6 @@ TEST_CASE("the message for an unknown key or word suggests the most similar know
     CHECK(contains(problem_of("search:\n  objective: validation_los\n"), "did you mean 'validation_loss'?"));
 }
 
-TEST_CASE("search.duplicates: reuse is refused with several objectives") {
-    CHECK(contains(
-        problem_of("search: {objective: [validation_loss, parameters], propagator: genetic, duplicates: reuse, "
-                   "budget: {evaluations: 5}}"),
-        "search.duplicates: knows one objective"));
-}
-
 TEST_CASE("final choice: needs a budget of evaluations only; the default is none for small or other budgets") {
     const auto with = [](const std::string& search) { return problem_of("search: {" + search + "}"); };
     CHECK(contains(with("final: {candidates: 4}, budget: {hours: 1}"), "search.final: takes the last evaluations"));
@@ -219,96 +212,6 @@ TEST_CASE("search.give_up_after accepts a number of evaluations, auto (by the nu
     CHECK(config::parse("{}", "file.yaml").give_up_after == 0);
     CHECK_FALSE(after("none"));
     CHECK(contains(problem_of("search: {give_up_after: 0}"), "search.give_up_after"));
-}
-
-TEST_CASE("search.objective accepts one loss and different costs, and then refuses options for one objective") {
-    const auto with = [](const std::string& search) { return problem_of("search: {" + search + "}"); };
-    const std::string two = "objective: [validation_error, parameters], ";
-    const config::Config config =
-        config::parse("search: {objective: [validation_error, seconds, parameters], propagator: genetic}", "file.yaml");
-
-    CHECK(std::get<config::LossObjective>(config.objective) == config::LossObjective::validation_error);
-    CHECK(config.costs ==
-          std::vector{search::Cost{search::Quantity::seconds}, search::Cost{search::Quantity::parameters}});
-    CHECK(contains(with("propagator: genetic, objective: [parameters, validation_loss]"),
-                   "search.objective[0]: 'parameters' is no loss that networks are trained for"));
-    CHECK(contains(with("propagator: genetic, objective: [validation_loss, validation_error]"),
-                   "search.objective[1]: 'validation_error' is a loss"));
-    CHECK(contains(with("propagator: genetic, objective: [validation_loss, seconds, seconds]"),
-                   "search.objective[2]: 'seconds' stands there twice"));
-    CHECK(contains(with("propagator: genetic, objective: [validation_loss, size]"), "did you mean") == false);
-    CHECK(contains(with("propagator: genetic, objective: [validation_loss, size]"), "search.objective[1]: 'size'"));
-    CHECK(contains(with(two + "propagator: auto"),
-                   "search.propagator: knows one objective, and search.objective names 2; accepted: genetic"));
-    CHECK(contains(with(two + "propagator: genetic, final: {candidates: 2}"), "search.final: knows one objective"));
-    CHECK(with(two + "propagator: genetic, budget: {evaluations: 1000, target_loss: 0.5}") == "");
-    CHECK_FALSE(
-        config::parse("search: {" + two + "propagator: genetic, budget: {evaluations: 1000}}", "").final_choice);
-}
-
-TEST_CASE("search.objective.objectives names quantities of programs, and a minus maximises one") {
-    const auto of_program = [](const std::string& objectives) {
-        return "search: {objective: {command: run, objectives: " + objectives + "}, propagator: genetic}";
-    };
-    const auto names = [&](const std::string& objectives) {
-        std::vector<std::string> found;
-        for (const search::Cost& cost : config::parse(of_program(objectives), "file.yaml").costs) {
-            found.push_back(to_text(cost) + "@" + std::to_string(cost.place));
-        }
-        return found;
-    };
-    const auto with = [&](const std::string& objectives) { return problem_of(of_program(objectives)); };
-
-    CHECK(names("[loss]").empty());
-    CHECK(names("[loss, metric.a, joules, -metric.b]") ==
-          std::vector<std::string>{"metric.a@0", "joules@0", "-metric.b@1"});
-    CHECK(contains(with("[joules, loss]"), "search.objective.objectives[0]: 'joules' stands first"));
-    CHECK(
-        contains(with("[loss, parameters]"), "search.objective.objectives[1]: 'parameters' is not known of a program"));
-    CHECK(contains(with("[loss, -acuracy]"), "(did you mean '-accuracy'?)"));
-    CHECK(contains(with("[loss, accuracy]"), "'accuracy' would be minimised"));
-    CHECK(
-        contains(with("[loss, metric.a, metric.a]"), "search.objective.objectives[2]: 'metric.a' stands there twice"));
-    CHECK(contains(with("[loss, a, b, c, d]"), "accepted: from 1 to 4"));
-    CHECK(contains(problem_of("search: {objective: [validation_loss, metric.a], propagator: genetic}"),
-                   "search.objective[1]: 'metric.a' is unknown; accepted"));
-}
-
-TEST_CASE("with several objectives, pruning is halving or median, and a target hypervolume has a value for each") {
-    const auto with = [](const std::string& search) { return problem_of("search: {" + search + "}"); };
-    const std::string two = "objective: [validation_error, parameters], propagator: genetic, ";
-    const std::string program = "objective: {command: run, objectives: [loss, joules]}, propagator: genetic, ";
-
-    CHECK(with(two + "pruning: {halving: {first_epoch: 3, factor: 2}}") == "");
-    CHECK(with(two + "pruning: median") == "");
-    CHECK(contains(with(two + "pruning: curve"), "search.pruning: knows one objective"));
-    CHECK(contains(with(two + "pruning: curve"), "accepted: none, halving, median"));
-    CHECK(contains(with(program + "pruning: halving"), "search.pruning: compares joules at rungs"));
-    CHECK(with(two + "budget: {target_hypervolume: {value: 0.5, reference: [1, 50000]}}") == "");
-    CHECK(contains(with(two + "budget: {target_hypervolume: {value: 0.5, reference: [1, 2, 3]}}"),
-                   "search.budget.target_hypervolume.reference: has 3 values, and search.objective names 2"));
-    CHECK(contains(with("budget: {target_hypervolume: {value: 0.5}}"),
-                   "search.budget.target_hypervolume: needs several objectives"));
-}
-
-TEST_CASE("search.limits are refused with their place if they cannot be read or name what results do not have") {
-    const auto with = [](const std::string& limit, const std::string& objective) {
-        return problem_of("search:\n  objective: " + objective + "\n  limits: ['" + limit + "']\n");
-    };
-
-    CHECK(with("parameters <= 50000", "validation_loss") == "");
-    CHECK(with("metric.latency_ms <= 5", "{command: run}") == "");
-    CHECK(with("loss <= 5", "{function: sphere}") == "");
-    CHECK(begins(with("parameter <= 5", "validation_loss"),
-                 "file.yaml:3: search.limits[0]: 'parameter <= 5' 'parameter' is no number of a result (did you mean"));
-    CHECK(
-        contains(with("parameters <= 5", "{command: run}"),
-                 "'parameters' is not known of these results; accepted: loss, accuracy, seconds, joules, metric.NAME"));
-    CHECK(
-        contains(with("metric.f1 >= 5", "validation_loss"), "'metric' is not known of these results; accepted: loss"));
-    CHECK(contains(problem_of("search: {limits: [1]}"), "search.limits[0]"));
-    CHECK(contains(problem_of("search: {objective: {command: run}, limits: [metric.a <= 1], reuse: [runs/a]}"),
-                   "search.limits[0]: limits a metric, which results of search.reuse do not have"));
 }
 
 TEST_CASE("a duplicate key, an empty file and invalid YAML are refused") {

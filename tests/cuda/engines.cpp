@@ -37,10 +37,6 @@ DescribedDevice described(const Architecture& device) {
         device.sm_version};
 }
 
-bool is_generic(const CudnnPass& pass) {
-    return pass.engine() == "eng0" || pass.engine().starts_with("eng0_");
-}
-
 std::int64_t padded(std::int64_t channels, std::int64_t unit) {
     const std::int64_t wider = (channels + unit - 1) / unit * unit;
     return wider <= std::max<std::int64_t>(16, 2 * channels) ? wider : channels;

@@ -104,11 +104,6 @@ std::vector<CudnnRequest> candidates(ConvolutionPass pass, const ConvolutionShap
     return requests;
 }
 
-/// Returns whether this is cuDNN's engine for any shape, which its heuristics rank last.
-bool is_generic(const std::string& engine) {
-    return engine == "eng0" || engine.starts_with("eng0_");
-}
-
 std::string type_name(const CudnnRequest& request) {
     if (request.type == TensorType::float32) {
         return "float32";
@@ -120,6 +115,10 @@ std::string type_name(const CudnnRequest& request) {
 
 bool pads_images(const ConvolutionShape& shape) {
     return shape.padding_before != shape.padding_after;
+}
+
+bool is_generic(const CudnnPass& pass) {
+    return pass.engine() == "eng0" || pass.engine().starts_with("eng0_");
 }
 
 EngineChoice choose_engine(Libraries& libraries, ConvolutionPass pass, const ConvolutionShape& shape) {
@@ -138,7 +137,7 @@ EngineChoice choose_engine(Libraries& libraries, ConvolutionPass pass, const Con
                                 : fmt::format(", channels {}->{}", s.channels_in, s.channels_out),
                             request.is_fused ? ", fused" : "", found->engine());
             spdlog::debug("{}: {}", text, name);
-            if (!is_generic(found->engine())) {
+            if (!is_generic(*found)) {
                 return {request, std::move(found), std::move(name)};
             }
             if (!generic.pass) {

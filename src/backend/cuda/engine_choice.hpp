@@ -22,6 +22,9 @@ struct EngineChoice {
 /// padding of an even kernel is not equal on both sides.
 [[nodiscard]] bool pads_images(const ConvolutionShape& shape);
 
+/// Returns whether `pass` uses cuDNN's engine for all shapes, which cuDNN's heuristics rank last.
+[[nodiscard]] bool is_generic(const CudnnPass& pass);
+
 /// Returns the best request that cuDNN supports for a pass of a shape, and its plan. Throws ApiError if cuDNN has no
 /// engine.
 [[nodiscard]] EngineChoice choose_engine(Libraries& libraries, ConvolutionPass pass, const ConvolutionShape& shape);
