@@ -136,15 +136,13 @@ void check_objectives(const Tree& search, const Config& config) {
              fmt::format("supports one objective, but the search has {}; accepted: {}", config.costs.size() + 1,
                          accepted));
     };
-    const auto is_genetic = [](const search::PropagatorOptions& options) {
-        return std::holds_alternative<search::GeneticOptions>(options);
-    };
-    if (config.islands.empty() && !is_genetic(config.propagator)) {
-        refuse("propagator", "genetic");
+    constexpr const char* propagators = "auto, evolution, genetic, random, screened";
+    if (config.islands.empty() && !search::supports_costs(config.propagator)) {
+        refuse("propagator", propagators);
     }
     if (!std::all_of(config.islands.begin(), config.islands.end(),
-                     [&](const IslandOptions& island) { return is_genetic(island.propagator); })) {
-        refuse("islands", "genetic on each");
+                     [](const IslandOptions& island) { return search::supports_costs(island.propagator); })) {
+        refuse("islands", propagators);
     }
     if (config.duplicates == search::Duplicates::reuse) {
         refuse("duplicates", "breed, train");

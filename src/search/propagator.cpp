@@ -24,6 +24,12 @@ std::unique_ptr<Propagator> make(const RandomSearchOptions&, const Space& space,
     return std::make_unique<RandomSearch>(space);
 }
 
+bool supports_costs(const PropagatorOptions& options) noexcept {
+    return std::holds_alternative<GeneticOptions>(options) || std::holds_alternative<RandomSearchOptions>(options) ||
+           std::holds_alternative<EvolutionOptions>(options) || std::holds_alternative<ScreenedOptions>(options) ||
+           std::holds_alternative<AutomaticOptions>(options);
+}
+
 std::unique_ptr<Propagator> make_propagator(const PropagatorOptions& options, const Space& space, std::uint64_t seed) {
     return std::visit([&](const auto& kind) { return make(kind, space, seed); }, options);
 }

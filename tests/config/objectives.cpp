@@ -34,8 +34,12 @@ TEST_CASE("search.objective accepts one loss and different costs, and then refus
     CHECK(contains(with("propagator: genetic, objective: [validation_loss, size]"), "did you mean") == false);
     CHECK(contains(with("propagator: genetic, objective: [validation_loss, size]"),
                    "search.objective[1]: 'size' is unknown; accepted"));
-    CHECK(contains(with(two + "propagator: auto"),
-                   "search.propagator: supports one objective, but the search has 2; accepted: genetic"));
+    CHECK(contains(with(two + "propagator: tpe"),
+                   "search.propagator: supports one objective, but the search has 2; accepted: auto, evolution, "
+                   "genetic, random, screened"));
+    for (const std::string propagator : {"auto", "evolution", "random", "screened"}) {
+        CHECK(with(two + "propagator: " + propagator) == "");
+    }
     CHECK(contains(with(two + "propagator: genetic, final: {candidates: 2}"), "search.final: supports one objective"));
     CHECK(with(two + "propagator: genetic, budget: {evaluations: 1000, target_loss: 0.5}") == "");
     CHECK_FALSE(

@@ -249,15 +249,16 @@ TEST_CASE("screened: equal losses get equal model values, and failures get one v
     const GlobalModel::Data data = state.data();
     REQUIRE(data.values.size() == 8);
     CHECK(data.points(0, 0) == doctest::Approx(0.03));  // the best result is first
-    CHECK((data.values[0] < data.values[1] && data.values[1] < data.values[2] && data.values[2] < data.values[3]));
+    CHECK((data.values(0, 0) < data.values(0, 1) && data.values(0, 1) < data.values(0, 2) &&
+           data.values(0, 2) < data.values(0, 3)));
     for (Eigen::Index i = 4; i < 8; ++i) {
-        CHECK(data.values[i] == data.values[3]);
+        CHECK(data.values(0, i) == data.values(0, 3));
     }
 
     take(9, 1.0 / 2);  // the same loss as the second best
     const GlobalModel::Data equal = state.data();
-    CHECK(equal.values[1] == equal.values[2]);
-    CHECK(equal.values[2] < equal.values[3]);
+    CHECK(equal.values(0, 1) == equal.values(0, 2));
+    CHECK(equal.values(0, 2) < equal.values(0, 3));
 
     for (std::uint32_t i = 10; i <= 60; ++i) {
         take(i, i);
@@ -286,7 +287,7 @@ TEST_CASE("screened: the model uses lower rungs only if fewer than ten results a
         std::vector<int> numbers;
         for (Eigen::Index i = 0; i < data.points.cols(); ++i) {
             numbers.push_back(static_cast<int>(std::lround(100 * data.points(0, i))));
-            CHECK((i == 0 || data.values[i - 1] < data.values[i]));
+            CHECK((i == 0 || data.values(0, i - 1) < data.values(0, i)));
         }
         return numbers;
     };

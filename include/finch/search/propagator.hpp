@@ -81,7 +81,8 @@ struct RandomSearchOptions {};
 
 /// Asynchronous L-SHADE (Tanabe and Fukunaga 2014), combined with CMA-ES, for searches with many evaluations. Searches
 /// with 10 000 evaluations or more have two phases; the second phase starts far from the optimum of the first. With
-/// many workers, an additive model of the best results breeds up to half of the individuals.
+/// many workers, an additive model of the best results breeds up to half of the individuals. With several objectives,
+/// breeds from the fronts with the operators of NSGA-II instead.
 struct EvolutionOptions {
     double cma_share = 0.15;  ///< fraction of all births that CMA-ES breeds
     /// Fraction of births that use crossover and mutation of few genes, among the births without CMA-ES in phase 1.
@@ -91,7 +92,8 @@ struct EvolutionOptions {
 
 /// Bayesian optimisation with two Gaussian processes, for searches with few evaluations. For half of the births, the
 /// lower confidence bound μ − κσ of a Gaussian process of the best losses is minimised near the best results. For the
-/// other half, a Gaussian process of the ranks of all results selects one of 200 candidates by this bound.
+/// other half, a Gaussian process of the ranks of all results selects one of 200 candidates by this bound. With several
+/// objectives, each objective has its own processes. Each birth draws a direction, in which the bounds are combined.
 struct ScreenedOptions {
     std::int64_t most_points = 250;  ///< number of results that the model of ranks uses
 };
@@ -187,6 +189,9 @@ struct NelderMeadOptions {
 
 using PropagatorOptions = std::variant<GeneticOptions, RandomSearchOptions, EvolutionOptions, ScreenedOptions,
                                        AutomaticOptions, CmaEsOptions, SwarmOptions, TpeOptions, NelderMeadOptions>;
+
+/// Returns whether the propagator can minimise costs in addition to the loss.
+[[nodiscard]] bool supports_costs(const PropagatorOptions& options) noexcept;
 
 /// Creates the propagator that belongs to the type of `options`.
 [[nodiscard]] std::unique_ptr<Propagator> make_propagator(const PropagatorOptions& options, const Space& space,
