@@ -495,15 +495,18 @@ class Gpu(Memory):
         self.readers[:self.used // 4] = 0
         self.writers[:self.used // 4] = 0
         self.launched[kernel.name] += 1
-        counts = collections.Counter()
+        issued, executed = collections.Counter(), collections.Counter()
         at_once = max(1, 16384 // threads)
         with np.errstate(all="ignore"):
             for first in range(0, len(blocks), at_once):
-                counts += Launch(self, kernel, (x, y, z), blocks[first:first + at_once], threads, shared_bytes, parameters).run()
-        return Counts(counts, x * y * z / len(blocks), x * y * z * -(-threads // 32))
+                counts = Launch(self, kernel, (x, y, z), blocks[first:first + at_once], threads, shared_bytes, parameters).run()
+                issued += counts[0]
+                executed += counts[1]
+        return Counts(issued, executed, x * y * z, len(blocks), threads)
 
 
-Counts = collections.namedtuple("Counts", "issued scale warps")  # warp instructions by opcode, in the blocks that were run
+# By opcode, how many instructions the warps issued and the threads executed in the blocks that were run (`run` of `blocks`).
+Counts = collections.namedtuple("Counts", "issued executed blocks run threads")
 
 
 def pack(members):
@@ -580,21 +583,21 @@ class Launch:
         return self.gpu.random.integers(0, 2, self.warp[-1] + 1)[self.warp] * len(self.kernel.code)
 
     def run(self):
-        executed = np.zeros(len(self.kernel.code), np.int64)  # warps, of each basic block
+        passes = np.zeros((2, len(self.kernel.code)), np.int64)  # of warps and of threads, through each basic block
         self.at = self.turns()  # turn · number of basic blocks + basic block
         self.turn = self.at.copy()
         self.resume = np.zeros(self.count, np.int64)  # where a waiting thread continues
         while True:
             next_at = self.at.min()
             if next_at == self.ENDED:
-                return self.issued(executed)
+                return [self.count_opcodes(times) for times in passes]
             if next_at == self.WAITING:
                 self.release()
                 continue
             here = np.nonzero(self.at == next_at)[0]
             self.running = slice(None) if len(here) == self.count else here
             block = next_at % len(self.kernel.code)
-            executed[block] += 1 + np.count_nonzero(np.diff(self.warp[here]))
+            passes[:, block] += 1 + np.count_nonzero(np.diff(self.warp[here])), len(here)
             self.run_block(block, here)
 
     def run_block(self, number, here):
@@ -640,9 +643,9 @@ class Launch:
         self.turn = self.turns()
         self.at = np.where(waits, self.turn + self.resume, self.at)
 
-    def issued(self, executed):
+    def count_opcodes(self, passes):
         counts = collections.Counter()
-        for times, block in zip(executed, self.kernel.blocks):
+        for times, block in zip(passes, self.kernel.blocks):
             for instruction in block:
                 counts[instruction.opcode] += int(times)
         return counts
