@@ -74,7 +74,7 @@ TEST_CASE_TEMPLATE(
     __nv_bfloat16, __half) {
     // Normal numbers, numbers below float16's smallest, and numbers around float16's largest.
     for (const auto& [from_channels, to_channels, scale] :
-         {std::tuple{10, 16, 1.0}, {16, 10, 1e-7}, {3, 3, 7e4}, {1, 8, 1e-5}}) {
+         {std::tuple{10, 16, 1.0}, {16, 10, 1e-7}, {3, 3, 7e4}, {1, 8, 1e-5}, {8, 8, 7e4}, {16, 16, 1e-7}}) {
         constexpr std::int64_t rows = 77;
         const std::vector<float> from = random_floats(rows * from_channels, scale);
         std::vector<float> expected;

@@ -204,6 +204,14 @@ def copy_channels(run, size, of, to):
     run.check(loaded(y, to), expected, 0)
 
 
+@case(4, 4 * 1003, 1 << 22, *CONVERSIONS[1:])
+def convert_numbers(run, count, of, to):
+    values = rounded(run.normal(count) * 100, of)
+    source, y = run.input("from", stored(values, of)), run.output("to", count, STORED[to])
+    run.launch(f"ConvertNumbers<{of}, {to}>", *for_each(count // 4), source, y, i64(count))
+    run.check(loaded(y, to), rounded(values, to), 0)
+
+
 @case((1, (2, 3, 4), (4, 5, 4), 1), (3, (5, 7, 3), (4, 6, 2), -1), (64, (32, 32, 32), (34, 34, 32), 1), *CONVERSIONS)
 def move_images(run, size, of, to):
     batch, (height, width, channels), out, down = size

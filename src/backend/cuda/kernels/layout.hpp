@@ -65,6 +65,35 @@ struct CopyChannels {
     }
 };
 
+/// The kernel that converts `count` numbers, a multiple of `width`. Each thread reads and writes `width` numbers at a
+/// time, as vectors: neighbouring threads then access neighbouring bytes. `from` and `to` must be aligned to 16 bytes.
+template <class From, class To>
+struct ConvertNumbers {
+    static constexpr int max_threads = 256;
+    static constexpr int width = 4;
+    const From* from;
+    To* to;
+    std::int64_t count;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        for (std::int64_t i = thread.global_index(); i < count / width; i += thread.global_count()) {
+            const Vector<From> read = reinterpret_cast<const Vector<From>*>(from)[i];
+            Vector<To> converted;
+            FINCH_UNROLL for (int k = 0; k < width; ++k) {
+                converted.numbers[k] = convert<To>(read.numbers[k]);
+            }
+            reinterpret_cast<Vector<To>*>(to)[i] = converted;
+        }
+    }
+
+private:
+    template <class Number>
+    struct alignas(width * sizeof(Number)) Vector {
+        Number numbers[width];
+    };
+};
+
 /// The kernel that copies `from` (batch, height, width, channels) to `to` (batch, height_to, width_to, channels_to),
 /// moved by `down` rows and columns. Positions outside `from` become zero; pixels that would be outside `to` are
 /// dropped. The kernel is used to pad images and to remove the padding.
