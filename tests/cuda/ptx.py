@@ -20,7 +20,8 @@ import ptx_cases  # noqa: E402
 import ptx_emulator  # noqa: E402
 
 KERNELS = SOURCE / "src/backend/cuda"
-FLAGS = ["-std=c++20", "-O3", "-DNDEBUG", f"-I{SOURCE}/include", f"-I{KERNELS}", f"-I{KERNELS}/nvcc", "-include", f"{KERNELS}/nvcc/portable.hpp"]
+FLAGS = ["-std=c++20", "-O3", "-DNDEBUG", f"-I{SOURCE}/include", f"-I{KERNELS}", f"-I{KERNELS}/nvcc", "-include",
+         f"{KERNELS}/nvcc/portable.hpp"]
 
 
 def find_nvcc():
@@ -101,6 +102,7 @@ def run_cases(kernels, only):
 
 def expect(kernels, case, *messages):
     """Returns a failure unless a case fails with all these messages."""
+    expect.planted += 1
     try:
         run_case(kernels, *case)
     except (ptx_emulator.Fault, AssertionError) as failure:
@@ -110,16 +112,18 @@ def expect(kernels, case, *messages):
     return [f"a planted fault was not found; expected: {messages}"]
 
 
+expect.planted = 0
+
+
 def plant_in_ptx(kernels, case_of):
-    failures, barriers = [], 0
+    failures = []
     for name, case in case_of.items():
-        if "bar.sync" in kernels.modules[name].texts[name]:
-            barriers += 1
+        if "bar.sync" in kernels.modules[name].texts[name]:  # without its first barrier
             failures += expect(kernels.edited(name, r"bar\.sync\s+0;", ""), case, f"{name}: thread", "without a barrier in between")
-    print(f"{barriers} kernels without their first barrier")
     for name, pattern, replacement, *messages in (
             ("OptimizerUpdate<Adam, 2, 4>", r"(ld\.global\.v4\.f32[^;]*)\]", r"\1+4]", "not a multiple of 16", "ld.global.v4.f32"),
-            ("DirectConvolution<3, 4, 5>", r"(ld\.shared\.v4\.f32 \s*\{[^}]*\}, \[%r\d+)[+\d]*\]", r"\1+4]", "not a multiple of 16", "ld.shared.v4.f32"),
+            ("DirectConvolution<3, 4, 5>", r"(ld\.shared\.v4\.f32 \s*\{[^}]*\}, \[%r\d+)[+\d]*\]", r"\1+4]",
+             "not a multiple of 16", "ld.shared.v4.f32"),
             ("LoadBatch<4>", r"st\.global\.v4\.f32 (.*\[%rd\d+)\]", r"st.global.v4.f32 \1+1600]", "out of bounds"),
             ("LayerNormForward", r"sqrt\.rn\.f64", "sqrt.approx.f64", "the emulator does not know the opcode sqrt.approx.f64"),
             ("RegressionLoss", r"shfl\.sync\.bfly\.b32", "shfl.sync.down.b32", "the emulator does not know the opcode shfl.sync.down.b32"),
@@ -157,7 +161,8 @@ ret;
 def plant_kernels():
     """Faults that no small change of a kernel makes: a thread apart from the others."""
     failures = []
-    for instruction, message in (("bar.sync 0;", "does not wait at the barrier"), ("shfl.sync.bfly.b32 %r2|%p1, %r1, 1, 31, -1;", "does not take part"),
+    for instruction, message in (("bar.sync 0;", "does not wait at the barrier"),
+                                 ("shfl.sync.bfly.b32 %r2|%p1, %r1, 1, 31, -1;", "does not take part"),
                                  ("add.u32 %r2, %r3, 1;", "register %r3, which has no value")):
         kernels = Kernels()
         kernels.modules["apart"] = ptx_emulator.Module(PLANTED.replace("INSTRUCTION", instruction), {"apart": "apart"})
@@ -182,6 +187,7 @@ def main():
         if not only and not failures:
             failures += [f"{name} has no case in tests/cuda/ptx_cases.py" for name in uncovered]
             failures += plant_in_ptx(kernels, case_of) + plant_in_source(nvcc, folder) + plant_kernels()
+            print(f"{expect.planted} planted faults, {time.process_time() - begin:.0f} s")
     print(*failures, sep="\n")
     return 1 if failures else 0
 

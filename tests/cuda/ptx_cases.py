@@ -68,7 +68,8 @@ def share_below(x):
 def activate(name, x):
     x = np.asarray(x, f64)
     return {"none": lambda: x, "relu": lambda: np.maximum(x, 0), "sigmoid": lambda: 1 / (1 + np.exp(-x)), "tanh": lambda: np.tanh(x),
-            "leaky_relu": lambda: np.where(x > 0, x, 0.01 * x), "gelu": lambda: x * share_below(x), "silu": lambda: x / (1 + np.exp(-x))}[name]()
+            "leaky_relu": lambda: np.where(x > 0, x, 0.01 * x), "gelu": lambda: x * share_below(x),
+            "silu": lambda: x / (1 + np.exp(-x))}[name]()
 
 
 def slope(name, at):
@@ -130,9 +131,12 @@ def pooling(run, size, kind):
     y = run.output("y", (batch, *out, channels))
     winners = run.output("winners", y.values.shape, np.int32)
     expected, places = np.zeros(y.values.shape), np.zeros(y.values.shape)
-    for row, column in itertools.product(*map(range, out)):
-        inside = [(r, c) for r in range(row * stride - padding, row * stride - padding + kernel) if 0 <= r < height
-                  for c in range(column * stride - padding, column * stride - padding + kernel) if 0 <= c < width]
+
+    def window_of(row, column):
+        across = np.arange(kernel) - padding
+        return [(r, c) for r, c in itertools.product(row * stride + across, column * stride + across) if 0 <= r < height and 0 <= c < width]
+    for row, column in np.ndindex(*out):
+        inside = window_of(row, column)
         window = np.stack([x.values[:, r, c] for r, c in inside]).astype(f64)
         expected[:, row, column] = window.max(0) if kind == "max" else window.sum(0) / kernel**2
         places[:, row, column] = np.array([r * width + c for r, c in inside])[window.argmax(0)]  # argmax finds NaN, too
@@ -160,10 +164,8 @@ def pooling(run, size, kind):
         value = grad_y.values[n, row, column, channel]
         if kind == "max":
             expected[n, int(places[n, row, column, channel]), channel] += value
-            continue
-        for r, c in itertools.product(range(row * stride - padding, row * stride - padding + kernel), range(column * stride - padding, column * stride - padding + kernel)):
-            if 0 <= r < height and 0 <= c < width:
-                expected[n, r * width + c, channel] += value / kernel**2
+        else:
+            expected[n, [r * width + c for r, c in window_of(row, column)], channel] += value / kernel**2
     run.check(grad_x, expected)
 
 
@@ -305,16 +307,18 @@ def launch_direct(run, variant, sizes, batch, rows, activation, x, slope_of, par
       lambda kernel, pixels, outputs: (2, 7, 9, outputs + 1, outputs + 1, kernel - 1, 0, 3, "tanh"),
       lambda kernel, pixels, outputs: (8 if pixels == 1 else 256 if outputs > 5 else 64, 28, 28, *(2 * [10 if outputs in (5, 10) else 16]),
                                        kernel // 2, kernel // 2, 4 if pixels == 1 else 14 if outputs > 5 else 7, "relu"),
-      *[(kernel, 4, outputs) for kernel in (3, 5) for outputs in (4, 5, 8, 10)], *[(kernel, 1, outputs) for kernel in (3, 5) for outputs in (4, 5)])
+      *itertools.product((3, 5), (4,), (4, 5, 8, 10)), *itertools.product((3, 5), (1,), (4, 5)))
 def direct_convolution(run, size, *variant):
     batch, height, width, channels, channels_out, before, after, rows, activation = size
     kernel = variant[0]
     out = [extent + before + after - kernel + 1 for extent in (height, width)]
     count = channels_out * channels * kernel**2
-    x, parameters, grad_y = run.inputs(x=(batch, height, width, channels), parameters=count + channels_out, grad_y=(batch, *out, channels_out))
+    x, parameters, grad_y = run.inputs(x=(batch, height, width, channels), parameters=count + channels_out,
+                                       grad_y=(batch, *out, channels_out))
     weight = parameters.values[:count].reshape(channels_out, channels, kernel, kernel)
     y, grad_x = run.output("y", grad_y.values.shape), run.output("grad_x", x.values.shape)
-    launch_direct(run, variant, [height, width, channels, *out, channels_out, before], batch, min(rows, out[0]), activation, x, None, parameters, y)
+    launch_direct(run, variant, [height, width, channels, *out, channels_out, before], batch, min(rows, out[0]), activation, x, None,
+                  parameters, y)
     run.check(y, activate(activation, convolve(x.values, weight, before, after) + parameters.values[count:]))
     launch_direct(run, variant, [*out, channels_out, height, width, channels, kernel - 1 - before], batch, min(rows, height), activation,
                   grad_y, y, parameters, grad_x)
@@ -356,8 +360,8 @@ def channels_first(weight, pixels, channels):
     return weight.reshape(-1, channels, pixels).swapaxes(1, 2).reshape(len(weight), -1)
 
 
-@case(lambda tile: (3, 4, 2, tile, 1, "none"), lambda tile: (9, 21, 13, tile + 1, 2, "sigmoid"), lambda tile: (64, 784, 10, tile, 31, "none"),
-      *[(tile,) for tile in (2, 4, 5, 6, 8)])
+@case(lambda tile: (3, 4, 2, tile, 1, "none"), lambda tile: (9, 21, 13, tile + 1, 2, "sigmoid"),
+      lambda tile: (64, 784, 10, tile, 31, "none"), *[(tile,) for tile in (2, 4, 5, 6, 8)])
 def linear_forward(run, size, tile):
     batch, pixels, channels, units, parts, activation = size
     features = pixels * channels
@@ -487,8 +491,8 @@ def layer_norm(run, size):
     deviation = np.sqrt(flat.var(1) + 1e-5)[:, None, None]
     normal = (x.values - flat.mean(1)[:, None, None]) / deviation
     run.check(y, normal * parameters.values[0] + parameters.values[1])
-    run.launch("LayerNormPartials", (groups_of(channels, 32), parts, 1), 256, 4096, *i64([batch * pixels, pixels, channels]), parts, x, grad_y,
-               moments, partial)
+    run.launch("LayerNormPartials", (groups_of(channels, 32), parts, 1), 256, 4096, *i64([batch * pixels, pixels, channels]), parts,
+               x, grad_y, moments, partial)
     run.launch("LayerNormTotals", *for_each(2 * channels), i64(channels), parts, partial, grads)
     run.check(grads, [(grad_y.values * normal).sum((0, 1)), grad_y.values.astype(f64).sum((0, 1))])
     run.launch("LayerNormInputGradient", batch, 256, 2048, *sizes, parameters, x, grad_y, moments, grad_x)
@@ -550,15 +554,17 @@ def distorted(image, place, shift, mirrors, cutout, height, width, rotation):
     return moved, is_cut
 
 
-@case((2, 4, 4, 1), (5, 7, 9, 3), (64, 28, 28, 1), (False, 0, 0, 0, 0.0), (True, 0, 0, 0, 0.0), (False, 2, 1, 3, 0.0), (True, 1, 1, 2, 0.5), (False, 0, 0, 0, 3.0))
+@case((2, 4, 4, 1), (5, 7, 9, 3), (64, 28, 28, 1),
+      (False, 0, 0, 0, 0.0), (True, 0, 0, 0, 0.0), (False, 2, 1, 3, 0.0), (True, 1, 1, 2, 0.5), (False, 0, 0, 0, 3.0))
 def load_each_pixel(run, size, floats, shift, mirrors, cutout, rotation):
     batch, height, width, channels = size
-    images = run.normal(batch + 1, height, width, channels) if floats else run.random.integers(0, 256, (batch + 1, height, width, channels)).astype(np.uint8)
-    images = run.input("pixels", images)
+    shape = batch + 1, height, width, channels
+    images = run.input("pixels", run.normal(*shape) if floats else run.random.integers(0, 256, shape).astype(np.uint8))
     indices = run.random.permutation(batch + 1)[:batch]
     indices[-1] = -1
     distortions = (shift, mirrors, cutout, height, width, rotation)
-    view, mean_of, deviation = step_view(run, step_state(run), batch, indices, images, None, channels, height * width * channels, None, distortions)
+    view, mean_of, deviation = step_view(run, step_state(run), batch, indices, images, None, channels, height * width * channels, None,
+                                         distortions)
     out = run.output("out", (batch, height, width, channels))
     run.launch("LoadEachPixel", *for_each(out.values.size), view, out)
     expected = np.zeros(out.values.shape)
@@ -580,7 +586,8 @@ def softmax_cross_entropy(run, size, lanes, weighted):
     indices = run.random.permutation(batch + 1)[:batch]
     indices[-1] = -1
     [logits], grad = run.inputs(logits=size), run.output("grad", size)
-    view, *_ = step_view(run, state, batch, indices, None, run.input("labels", labels), 1, 1, run.input("class_weights", np.float32(weight)) if weighted else None)
+    class_weights = run.input("class_weights", np.float32(weight)) if weighted else None
+    view, *_ = step_view(run, state, batch, indices, None, run.input("labels", labels), 1, 1, class_weights)
     threads = min(512, groups_of(batch * lanes, 32) * 32)
     run.launch(f"SoftmaxCrossEntropy<{lanes}>", 1, threads, threads // 32 * 16, view, logits, i64(classes), grad)
     rows, label = logits.values[indices >= 0].astype(f64), labels[indices[indices >= 0]]
@@ -634,9 +641,9 @@ def loss_scaling(run, size):
     grads.values[~np.isfinite(values)] = values[~np.isfinite(values)] = 0
     run.check(grads, values / 4.0, 0)
     run.launch("DecideOnStep", 1, 1, 0, state)
-    scale = state.values["loss_scale"]
-    for name, expected in (("skips", overflow is not None), ("skipped", overflow is not None), ("scale", 2 if overflow else 4), ("good_steps", overflow is None)):
-        run.check(run.gpu.view(name, scale[name]), [expected], 0)
+    skips = overflow is not None
+    for name, expected in (("skips", skips), ("skipped", skips), ("scale", 2 if skips else 4), ("good_steps", not skips)):
+        run.check(run.gpu.view(name, state.values["loss_scale"][name]), [expected], 0)
     run.check(run.gpu.view("found_overflow", state.values["found_overflow"]), [0], 0)
 
 
@@ -650,43 +657,48 @@ def clip_norm(run, size):
     run.check(values, before * min(1, most / np.linalg.norm(before)))
 
 
-OPTIMIZERS = {  # numbers, and the new (p, a, b) by the formulas of torch.optim
-    "Sgd": (dict(rate=0.1, weight_decay=0.01, momentum=0.9, nesterov=True), lambda n, g, p, a, b: sgd(n, g + n["weight_decay"] * p, p, a, b)),
-    "Adam": (dict(rate=0.1, weight_decay=0.01, keep=1, beta1=0.9, rest1=0.1, beta2=0.99, rest2=0.01, root_correction=0.5, epsilon=1e-6),
-             lambda n, g, p, a, b: adam(n, g + n["weight_decay"] * p, p, a, b)),
-    "AdamW": (dict(rate=0.1, keep=0.9, beta1=0.9, rest1=0.1, beta2=0.99, rest2=0.01, root_correction=0.5, epsilon=1e-6),
-              lambda n, g, p, a, b: adam(n, g, n["keep"] * p, a, b)),
-    "Adadelta": (dict(rate=0.5, weight_decay=0.01, beta2=0.9, rest2=0.1, epsilon=1e-6), lambda n, g, p, a, b: adadelta(n, g + n["weight_decay"] * p, p, a, b)),
-}
-
-
 def sgd(n, g, p, a, b):
+    g = g + n["weight_decay"] * p
     a = n["momentum"] * a + g
     return p - n["rate"] * (g + n["momentum"] * a), a, b
 
 
 def adam(n, g, p, a, b):
+    p = n["keep"] * p
+    g = g + n["weight_decay"] * p
     a, b = n["beta1"] * a + n["rest1"] * g, n["beta2"] * b + n["rest2"] * g * g
     return p - n["rate"] * a / (np.sqrt(b) / n["root_correction"] + n["epsilon"]), a, b
 
 
 def adadelta(n, g, p, a, b):
+    g = g + n["weight_decay"] * p
     a = n["beta2"] * a + n["rest2"] * g * g
     step = np.sqrt((b + n["epsilon"]) / (a + n["epsilon"])) * g
     return p - n["rate"] * step, a, n["beta2"] * b + n["rest2"] * step * step
 
 
+MOMENTS = dict(beta1=0.9, rest1=0.1, beta2=0.99, rest2=0.01, root_correction=0.5, epsilon=1e-6)
+OPTIMIZERS = {  # the formula of torch.optim for the new (p, a, b), and numbers
+    "Sgd": (sgd, dict(rate=0.1, weight_decay=0.01, momentum=0.9, nesterov=True)),
+    "Adam": (adam, dict(rate=0.1, weight_decay=0.01, keep=1) | MOMENTS),
+    "AdamW": (adam, dict(rate=0.1, weight_decay=0, keep=0.9) | MOMENTS),
+    "Adadelta": (adadelta, dict(rate=0.5, weight_decay=0.01) | MOMENTS)}
+
+
 @case(6, 1003, 1 << 16, *itertools.product(OPTIMIZERS, (0, 1, 2), (1, 4)))
 def optimizer(run, count, name, states, width):
-    numbers, update = OPTIMIZERS[name]
+    update, numbers = OPTIMIZERS[name]
     state, offset = step_state(run, **numbers), 0 if width == 4 else 4
     p = run.input("parameters", run.normal(count), True, offset)
     a, b = (run.input(f"state_{which}", np.abs(run.normal(count)), True, offset) for which in "ab")
     g = run.input("grads", run.normal(count), False, offset)
-    zero = np.zeros(count)  # a state that is not stored begins at 0
-    new = update(numbers, g.values.astype(f64), p.values.astype(f64), a.values.astype(f64) if states > 0 else zero, b.values.astype(f64) if states > 1 else zero)
-    run.launch(f"OptimizerUpdate<{name}, {states}, {width}>", *for_each(groups_of(count, width)), state, True, p, g, a if states > 0 else None,
-               b if states > 1 else None, i64(count))
+    if states < 1:  # a state that is not stored begins at 0
+        a.values[:] = 0
+    if states < 2:
+        b.values[:] = 0
+    new = update(numbers, *(array.values.astype(f64) for array in (g, p, a, b)))
+    run.launch(f"OptimizerUpdate<{name}, {states}, {width}>", *for_each(groups_of(count, width)), state, True, p, g,
+               a if states > 0 else None, b if states > 1 else None, i64(count))
     for array, expected in zip((p, a, b)[:1 + states], new):
         run.check(array, expected)
 
@@ -703,7 +715,8 @@ def average(run, count, share):
 
 @case((), (), ())
 def lap(run, _):
-    state = run.input("state", np.zeros(1, [("since", "u8"), ("nanoseconds", "u8", 9), ("all_reduces", "i8"), ("all_reduce", "u4", 1 << 15)]), writable=True)
+    members = [("since", "u8"), ("nanoseconds", "u8", 9), ("all_reduces", "i8"), ("all_reduce", "u4", 1 << 15)]
+    state = run.input("state", np.zeros(1, members), writable=True)
     for _ in range(2):
         run.launch("EndLap", 1, 1, 0, state, 3)  # an all-reduce
     since, lengths = run.gpu.clock(2), [run.gpu.clock(1), run.gpu.clock(2) - run.gpu.clock(1)]

@@ -256,7 +256,8 @@ class Kernel:
             value = np.frombuffer(bytes.fromhex(found[2])[::-1], "f4" if found[1] == "f" else "f8")[0]
             return lambda launch: value
         if not operand.startswith("%"):
-            value = to.type(float(operand)) if to.kind == "f" else np.array(int(operand) & (1 << 8 * to.itemsize) - 1, f"u{to.itemsize}").view(to)[()]
+            bits = int(operand) & (1 << 8 * to.itemsize) - 1
+            value = np.array(bits, f"u{to.itemsize}").view(to)[()]
             return lambda launch: value
         special = operand.startswith(("%tid", "%ntid", "%ctaid", "%nctaid", "%globaltimer"))
 

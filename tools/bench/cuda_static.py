@@ -117,7 +117,8 @@ def main():
             kernels.add(path)
             symbols = ptx.kernel_names(path.read_text())
             facts |= {symbols[symbol]: fact for symbol, fact in assemble(path).items()}
-    print("| kernel | case | blocks x threads | PTX/warp | FMA % | divisions | conflicts % | kB read | kB written | registers | spills | SASS |")
+    print("| kernel | case | blocks x threads | PTX/warp | FMA % | divisions | conflicts % | kB read | kB written | registers | spills "
+          "| SASS |")
     print("| --- | --- | --- " + "| --: " * 9 + "|")
     for kernel, variant, counts, accesses in count(kernels, name):
         issued = sum(counts.issued.values())
