@@ -252,13 +252,14 @@ def weights(run, size, kind):
         run.check(unpacked, canonical.values, 0)
 
 
-@case((3, 4, 4), (50, 8, 5), (1 << 17, 32, 32), *itertools.product(STORED, ("none", "relu", "gelu")))
-def bias_activation(run, size, kind, activation):
+@case((3, 4, 4), lambda kind, activation, width: (50, 12, 4 + width), (1 << 17, 32, 32),
+      *itertools.product(STORED, ("none", "relu", "gelu"), (1, 4)))
+def bias_activation(run, size, kind, activation, width):
     rows, channels_from, channels = size
     values = rounded(run.normal(rows, channels_from), kind)
     source, y = run.input("from", stored(values, kind)), run.output("y", (rows, channels))
     [bias] = run.inputs(bias=channels)
-    run.launch(f"BiasActivation<{kind}>", *for_each(y.values.size), ACTIVATIONS.index(activation), source, bias, y, *i64(size))
+    run.launch(f"BiasActivation<{kind}, {width}>", *for_each(y.values.size // width), ACTIVATIONS.index(activation), source, bias, y, *i64(size))
     run.check(y, activate(activation, values[:, :channels] + bias.values))
 
 

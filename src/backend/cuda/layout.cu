@@ -100,14 +100,21 @@ void unpack_weights(cudaStream_t stream, const WeightSizes& sizes, const float* 
 template <class From>
 void bias_activation(cudaStream_t stream, Activation activation, const From* from, std::int64_t channels_from,
                      const float* bias, float* y, std::int64_t rows, std::int64_t channels) {
-    FINCH_CUDA(launch(stream, grid_for(rows * channels),
-                      BiasActivation<From>{.activation = activation,
-                                           .from = from,
-                                           .bias = bias,
-                                           .y = y,
-                                           .rows = rows,
-                                           .channels_from = channels_from,
-                                           .channels = channels}));
+    const auto launch_with = [&]<int width>(std::integral_constant<int, width>) {
+        FINCH_CUDA(launch(stream, grid_for(rows * channels / width),
+                          BiasActivation<From, width>{.activation = activation,
+                                                      .from = from,
+                                                      .bias = bias,
+                                                      .y = y,
+                                                      .rows = rows,
+                                                      .channels_from = channels_from,
+                                                      .channels = channels}));
+    };
+    if (channels % 4 == 0 && channels_from % 4 == 0 && is_aligned(from) && is_aligned(y)) {
+        launch_with(std::integral_constant<int, 4>{});
+    } else {
+        launch_with(std::integral_constant<int, 1>{});
+    }
 }
 
 void activation_gradient(cudaStream_t stream, Activation activation, const float* y, float* grad, std::int64_t count) {
