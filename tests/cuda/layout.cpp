@@ -74,7 +74,7 @@ TEST_CASE_TEMPLATE(
     __nv_bfloat16, __half) {
     // Normal numbers, numbers below float16's smallest, and numbers around float16's largest.
     for (const auto& [from_channels, to_channels, scale] :
-         {std::tuple{10, 16, 1.0}, {16, 10, 1e-7}, {3, 3, 7e4}, {1, 8, 1e-5}}) {
+         {std::tuple{10, 16, 1.0}, {16, 10, 1e-7}, {3, 3, 7e4}, {1, 8, 1e-5}, {8, 8, 7e4}, {16, 16, 1e-7}}) {
         constexpr std::int64_t rows = 77;
         const std::vector<float> from = random_floats(rows * from_channels, scale);
         std::vector<float> expected;
@@ -152,35 +152,40 @@ TEST_CASE_TEMPLATE("pack_weights: every weight of every pair of channels moves t
 TEST_CASE_TEMPLATE("bias_activation: computes f(x + bias), drops surplus channels, works in place and without a bias",
                    Number, __nv_bfloat16, __half) {
     constexpr std::int64_t rows = 45;
-    for (const Activation activation : finch::fused_activations()) {
+    const auto check = [](Activation activation, std::int64_t channels) {
+        CAPTURE(channels);
         const std::vector<float> from = random_floats(rows * 16);
-        const std::vector<float> bias = random_floats(10);
+        const std::vector<float> bias = random_floats(channels);
         const auto expected = [&](const std::vector<float>& source, std::int64_t stride, bool biased) {
             reference::Tensor result;
-            for (std::int64_t i = 0; i < rows * 10; ++i) {
-                const double value = static_cast<double>(source[at(i / 10 * stride + i % 10)]);
-                result.push_back(
-                    reference::activate(activation, value + (biased ? static_cast<double>(bias[at(i % 10)]) : 0)));
+            for (std::int64_t i = 0; i < rows * channels; ++i) {
+                const double value = static_cast<double>(source[at(i / channels * stride + i % channels)]);
+                result.push_back(reference::activate(
+                    activation, value + (biased ? static_cast<double>(bias[at(i % channels)]) : 0)));
             }
             return result;
         };
-        const std::vector<float> narrow_source(from.begin(), from.begin() + rows * 10);
+        const std::vector<float> narrow_source(from.begin(), from.begin() + rows * channels);
         const UniqueStream stream = make_stream();
         const DeviceArray device(from);
         const DeviceArray device_narrow(narrowed<Number>(from));
         const DeviceArray device_bias(bias);
         const DeviceArray in_place(narrow_source);
-        const DeviceArray y(old_values<float>(rows * 10));
-        const DeviceArray narrow_y(old_values<float>(rows * 10));
+        const DeviceArray y(old_values<float>(rows * channels));
+        const DeviceArray narrow_y(old_values<float>(rows * channels));
 
-        bias_activation(stream.get(), activation, device.data(), 16, device_bias.data(), y.data(), rows, 10);
+        bias_activation(stream.get(), activation, device.data(), 16, device_bias.data(), y.data(), rows, channels);
         bias_activation(stream.get(), activation, device_narrow.data(), 16, device_bias.data(), narrow_y.data(), rows,
-                        10);
-        bias_activation(stream.get(), activation, in_place.data(), 10, nullptr, in_place.data(), rows, 10);
+                        channels);
+        bias_activation(stream.get(), activation, in_place.data(), channels, nullptr, in_place.data(), rows, channels);
 
         CHECK(difference(y.values(), expected(from, 16, true)) < 1e-6);
         CHECK(difference(narrow_y.values(), expected(rounded<Number>(from), 16, true)) < 1e-6);
-        CHECK(difference(in_place.values(), expected(narrow_source, 10, false)) < 1e-6);
+        CHECK(difference(in_place.values(), expected(narrow_source, channels, false)) < 1e-6);
+    };
+    for (const Activation activation : finch::fused_activations()) {
+        check(activation, 10);
+        check(activation, 12);
     }
 }
 

@@ -253,6 +253,27 @@ TEST_CASE("direct linear: values of padding samples, which have a gradient of 0,
     CHECK(example.run(132).grad_parameters == before.grad_parameters);
 }
 
+TEST_CASE("direct convolution: the fewer multiprocessors a GPU has, the fewer pixels get more work per thread") {
+    const auto kernel = [](std::int64_t batch, int multiprocessors) {
+        Stream stream(std::make_shared<Shared>(DeviceFacts{.name = "a GPU", .multiprocessors = multiprocessors}));
+        return make_direct(stream, ConvolutionShape{.batch = batch,
+                                                    .height = 28,
+                                                    .width = 28,
+                                                    .channels_in = 10,
+                                                    .channels_out = 10,
+                                                    .kernel = 3,
+                                                    .padding_before = 1,
+                                                    .padding_after = 1})
+            ->implementation();
+    };
+
+    CHECK(kernel(8, 132) == "finch:direct, 1 pixels x 5 channels");
+    CHECK(kernel(8, 16) == "finch:direct, 4 pixels x 5 channels");
+    CHECK(kernel(64, 132) == "finch:direct, 4 pixels x 5 channels");
+    CHECK(kernel(64, 16) == "finch:direct, 4 pixels x 10 channels");
+    CHECK(kernel(64, 264) == "finch:direct, 1 pixels x 5 channels");
+}
+
 TEST_CASE("operations: the order of threads changes no bit") {
     for (const Pooling kind : {Pooling::max, Pooling::average}) {
         const Example pooling(PoolingShape{

@@ -210,6 +210,8 @@ TEST_CASE("cuda_devices() describes every device; without a device it is empty a
     CHECK(two[1].uuid == "GPU-00000000-0000-0000-0000-000000000002");
     CHECK(two[0].capability == 90);
     CHECK(two[0].reaches == std::vector<bool>{false, true});
+    rehearsal::set_device_name("NVIDIA A100-SXM4-40GB MIG 3g.20gb");
+    CHECK(cuda_devices().at(1).uuid == "MIG-00000000-0000-0000-0000-000000000002");
 
     rehearsal::set_devices(0);
     CHECK(cuda_devices().empty());

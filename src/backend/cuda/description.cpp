@@ -6,16 +6,20 @@
 #include "libraries.hpp"
 
 #include <cstddef>
+#include <string_view>
 
 namespace finch::backend {
 namespace {
 
-/// Returns "GPU-" and 8-4-4-4-12 hexadecimal digits, as nvidia-smi prints a UUID.
-std::string uuid_text(const cudaUUID_t& uuid) {
-    std::string text = "GPU";
-    for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
+/// Returns "GPU-" and 8-4-4-4-12 hexadecimal digits, as nvidia-smi prints a UUID. For a part of a GPU, whose name ends
+/// like "MIG 3g.20gb", returns "MIG-" and the digits.
+std::string uuid_text(const cudaDeviceProp& properties) {
+    const bool is_part = std::string_view(properties.name).find("MIG ") != std::string_view::npos;
+    std::string text = is_part ? "MIG" : "GPU";
+    const auto& bytes = properties.uuid.bytes;
+    for (std::size_t i = 0; i < sizeof bytes; ++i) {
         const bool begins_a_group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
-        text += fmt::format("{}{:02x}", begins_a_group ? "-" : "", static_cast<unsigned char>(uuid.bytes[i]));
+        text += fmt::format("{}{:02x}", begins_a_group ? "-" : "", static_cast<unsigned char>(bytes[i]));
     }
     return text;
 }
@@ -26,7 +30,7 @@ DeviceDescription describe(int index, int count) {
     char bus[32] = "";
     FINCH_CUDA(cudaDeviceGetPCIBusId(bus, sizeof bus, index));
     DeviceDescription description{.index = index,
-                                  .uuid = uuid_text(properties.uuid),
+                                  .uuid = uuid_text(properties),
                                   .name = properties.name,
                                   .pci_bus_id = bus,
                                   .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem),

@@ -21,7 +21,7 @@ namespace {
 // tools/bench/gpu_step.py.
 
 /// The settings of the kernels for forward and for the input's gradient. The settings apply if the number of output
-/// pixels (batch · height · width) is at least `from_pixels`.
+/// pixels (batch · height · width) is at least `from_pixels`, scaled to the multiprocessors of the GPU.
 struct DirectRule {
     std::int64_t from_pixels;
     int pixels;         ///< pixels of a row per thread: 1 or 4
@@ -48,10 +48,11 @@ inline constexpr std::array weight_gradient_rules{WeightGradientRule{0, 4, 2}, W
 inline constexpr int rows_of_few_channels = 28;
 
 template <class Rules>
-[[nodiscard]] constexpr auto rule_for(const Rules& rules, std::int64_t pixels) {
+[[nodiscard]] constexpr auto rule_for(const Rules& rules, std::int64_t pixels, int multiprocessors) {
+    constexpr std::int64_t estimated_for = 132;  // multiprocessors
     auto chosen = rules.front();
     for (const auto& rule : rules) {
-        if (pixels >= rule.from_pixels) {
+        if (pixels * estimated_for >= rule.from_pixels * multiprocessors) {
             chosen = rule;
         }
     }
@@ -205,8 +206,9 @@ DirectPassPointer plan_pixels(const ConvolutionSizes& sizes, std::int64_t batch,
                             : plan_outputs<kernel, 1>(sizes, batch, rule, activation, is_gradient);
 }
 
-DirectPassPointer plan_direct(const ConvolutionSizes& sizes, const ConvolutionShape& shape, bool is_gradient) {
-    const DirectRule rule = rule_for(direct_rules, pixels_out(shape));
+DirectPassPointer plan_direct(const DeviceFacts& facts, const ConvolutionSizes& sizes, const ConvolutionShape& shape,
+                              bool is_gradient) {
+    const DirectRule rule = rule_for(direct_rules, pixels_out(shape), facts.multiprocessors);
     switch (shape.kernel) {
         case 3:
             return plan_pixels<3>(sizes, shape.batch, rule, shape.activation, is_gradient);
@@ -232,7 +234,7 @@ public:
     using Kernel = DirectWeightGradient<kernel, outputs>;
 
     WeightPassOf(const ConvolutionShape& shape, const DeviceFacts& facts) {
-        const WeightGradientRule rule = rule_for(weight_gradient_rules, pixels_out(shape));
+        const WeightGradientRule rule = rule_for(weight_gradient_rules, pixels_out(shape), facts.multiprocessors);
         const ConvolutionSizes sizes = forward_sizes(shape);
         const int items = sizes.channels * kernel;
         const int slices = std::max(1, 256 / items);
@@ -314,11 +316,11 @@ class DirectConvolutionOperation : public Operation {
 public:
     DirectConvolutionOperation(Stream& stream, const ConvolutionShape& shape)
         : stream_(stream),
-          forward_(plan_direct(forward_sizes(shape), shape, false)),
+          forward_(plan_direct(stream.facts(), forward_sizes(shape), shape, false)),
           weights_(plan_weights(shape, stream.facts())),
           scratch_(stream.scratch(weights_->partial_bytes())) {
         if (shape.needs_input_grad) {
-            gradient_ = plan_direct(gradient_sizes(shape), shape, true);
+            gradient_ = plan_direct(stream.facts(), gradient_sizes(shape), shape, true);
         }
     }
 
@@ -354,8 +356,8 @@ bool direct_suits(const DeviceFacts& facts, const ConvolutionShape& shape) {
         pixels_out(shape) > (std::int64_t{1} << 30)) {
         return false;
     }
-    const std::size_t most = std::max({plan_direct(forward_sizes(shape), shape, false)->shared_bytes(),
-                                       plan_direct(gradient_sizes(shape), shape, true)->shared_bytes(),
+    const std::size_t most = std::max({plan_direct(facts, forward_sizes(shape), shape, false)->shared_bytes(),
+                                       plan_direct(facts, gradient_sizes(shape), shape, true)->shared_bytes(),
                                        plan_weights(shape, facts)->shared_bytes()});
     return most <= facts.shared_bytes_most;
 }

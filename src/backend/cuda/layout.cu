@@ -5,6 +5,8 @@
 #include "layout.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <type_traits>
 
 namespace finch::backend::cuda {
 namespace {
@@ -15,11 +17,24 @@ std::int64_t column_parts(std::int64_t rows, std::int64_t channels) {
     return std::clamp<std::int64_t>(groups_of(256, groups_of(channels, 32)), 1, groups_of(rows, 32));
 }
 
+bool is_aligned(const void* memory) {
+    return reinterpret_cast<std::uintptr_t>(memory) % 16 == 0;
+}
+
 }  // namespace
 
 template <class From, class To>
 void copy_channels(cudaStream_t stream, const From* from, std::int64_t rows, std::int64_t channels_from, To* to,
                    std::int64_t channels_to) {
+    if constexpr (!std::is_same_v<From, To>) {
+        using Convert = ConvertNumbers<From, To>;
+        const std::int64_t count = rows * channels_to;
+        if (channels_from == channels_to && count % Convert::width == 0 && is_aligned(from) && is_aligned(to)) {
+            FINCH_CUDA(
+                launch(stream, grid_for(count / Convert::width), Convert{.from = from, .to = to, .count = count}));
+            return;
+        }
+    }
     FINCH_CUDA(
         launch(stream, grid_for(rows * channels_to),
                CopyChannels<From, To>{
@@ -85,14 +100,21 @@ void unpack_weights(cudaStream_t stream, const WeightSizes& sizes, const float* 
 template <class From>
 void bias_activation(cudaStream_t stream, Activation activation, const From* from, std::int64_t channels_from,
                      const float* bias, float* y, std::int64_t rows, std::int64_t channels) {
-    FINCH_CUDA(launch(stream, grid_for(rows * channels),
-                      BiasActivation<From>{.activation = activation,
-                                           .from = from,
-                                           .bias = bias,
-                                           .y = y,
-                                           .rows = rows,
-                                           .channels_from = channels_from,
-                                           .channels = channels}));
+    const auto launch_with = [&]<int width>(std::integral_constant<int, width>) {
+        FINCH_CUDA(launch(stream, grid_for(rows * channels / width),
+                          BiasActivation<From, width>{.activation = activation,
+                                                      .from = from,
+                                                      .bias = bias,
+                                                      .y = y,
+                                                      .rows = rows,
+                                                      .channels_from = channels_from,
+                                                      .channels = channels}));
+    };
+    if (channels % 4 == 0 && channels_from % 4 == 0 && is_aligned(from) && is_aligned(y)) {
+        launch_with(std::integral_constant<int, 4>{});
+    } else {
+        launch_with(std::integral_constant<int, 1>{});
+    }
 }
 
 void activation_gradient(cudaStream_t stream, Activation activation, const float* y, float* grad, std::int64_t count) {

@@ -50,6 +50,7 @@ void reset() {
     machine().last_error = cudaSuccess;
     machine().forgives = false;
     machine().has_pools = true;
+    machine().device_name = "stand-in of a GPU";
     machine().was_called = false;
     machine().clock = nullptr;
     for (const auto& line : machine().lines) {
@@ -62,6 +63,9 @@ void set_devices(int count) {
 }
 void set_memory(std::size_t bytes) {
     machine().memory = bytes;
+}
+void set_device_name(const std::string& name) {
+    machine().device_name = name;
 }
 void set_execution(Execution execution) {
     drain_all();
@@ -142,7 +146,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index) {
         return remember(cudaErrorInvalidDevice);
     }
     *properties = {};
-    std::snprintf(properties->name, sizeof properties->name, "stand-in of a GPU");
+    std::snprintf(properties->name, sizeof properties->name, "%s", machine().device_name.c_str());
     properties->major = 9;
     properties->minor = 0;
     properties->multiProcessorCount = 132;

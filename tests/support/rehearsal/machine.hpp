@@ -66,6 +66,7 @@ using Pieces = std::map<const unsigned char*, std::size_t>;  ///< memory allocat
 struct Machine {
     int devices = 1;
     std::size_t memory = std::size_t{1} << 30;
+    std::string device_name = "stand-in of a GPU";
     Execution execution = Execution::at_once;
     std::map<std::string, int> counts;
     std::map<std::string, std::pair<int, cudaError_t>> failures;  ///< remaining calls, error code

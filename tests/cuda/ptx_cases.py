@@ -1,0 +1,726 @@
+"""Launches of each own kernel of the CUDA backend, and the results by naive float64 formulas.
+
+CASES has for each case its function, a small and an awkward size, whose results are compared, and a typical size for counts
+(tools/bench/cuda_static.py). The arguments of a launch are the members of the kernel's struct; if a struct changes, its size or its
+results differ from the case.
+"""
+import itertools
+import math
+
+import numpy as np
+
+ACTIVATIONS = ["none", "relu", "sigmoid", "tanh", "leaky_relu", "gelu", "silu"]
+i64, f64 = np.int64, np.float64
+CASES = []  # (function, variant, {name of a size: size})
+
+
+class Run:
+    """One case on one Gpu. `kernel_of` returns the Kernel of a name. The results are only compared if all blocks are run."""
+
+    def __init__(self, gpu, kernel_of, seed=1):
+        self.gpu, self.kernel_of, self.random, self.counts = gpu, kernel_of, np.random.default_rng(seed), []
+        self.input, self.output = gpu.input, gpu.output
+
+    def normal(self, *shape):
+        return self.random.standard_normal(shape).astype(np.float32)
+
+    def inputs(self, **shapes):
+        return [self.input(name, self.normal(*np.atleast_1d(shape))) for name, shape in shapes.items()]
+
+    def launch(self, name, grid, threads, shared_bytes, *arguments):
+        self.counts.append((name, self.gpu.launch(self.kernel_of(name), grid, threads, shared_bytes, *arguments)))
+
+    def check(self, array, expected, tolerance=1e-5):
+        got, expected = array.values.astype(f64), np.asarray(expected, f64).reshape(array.values.shape)
+        apart = np.abs(got - expected)
+        wrong = ~(apart <= tolerance * np.abs(expected).max())
+        if wrong.any() and not self.gpu.most_blocks:
+            at = tuple(int(i[0]) for i in np.nonzero(wrong))
+            raise AssertionError(f"{self.counts[-1][0]}: {array.name}{list(at)} is {got[at]:.9g}, not {expected[at]:.9g}; "
+                                 f"{np.count_nonzero(wrong)} of {wrong.size} values are wrong")
+
+
+def case(small, awkward, typical, *variants):
+    """Adds a function as one case for each variant. A size that is a function gets the variant."""
+    def add(function):
+        for variant in variants or [()]:
+            sizes = {"small": small, "awkward": awkward, "typical": typical}
+            CASES.append((function, variant, {name: size(*variant) if callable(size) else size for name, size in sizes.items()}))
+        return function
+    return add
+
+
+def groups_of(count, size):
+    return -(-count // size)
+
+
+def for_each(count):
+    """The grid and the threads of a kernel with one element per thread."""
+    return groups_of(count, 256), 256, 0
+
+
+# ---- Activations, and other kernels of single elements. ----
+
+def share_below(x):
+    return 0.5 * (1 + np.vectorize(math.erf, otypes=[f64])(x / math.sqrt(2)))
+
+
+def activate(name, x):
+    x = np.asarray(x, f64)
+    return {"none": lambda: x, "relu": lambda: np.maximum(x, 0), "sigmoid": lambda: 1 / (1 + np.exp(-x)), "tanh": lambda: np.tanh(x),
+            "leaky_relu": lambda: np.where(x > 0, x, 0.01 * x), "gelu": lambda: x * share_below(x),
+            "silu": lambda: x / (1 + np.exp(-x))}[name]()
+
+
+def slope(name, at):
+    """The derivative. `at` is the output of none, relu, sigmoid and tanh, and the input of the others."""
+    at = np.asarray(at, f64)
+    share = 1 / (1 + np.exp(-at))
+    return {"none": lambda: np.ones_like(at), "relu": lambda: at > 0, "sigmoid": lambda: at * (1 - at), "tanh": lambda: 1 - at**2,
+            "leaky_relu": lambda: np.where(at > 0, 1, 0.01), "silu": lambda: share + at * share * (1 - share),
+            "gelu": lambda: share_below(at) + at * np.exp(-at**2 / 2) / math.sqrt(2 * math.pi)}[name]()
+
+
+@case(5, 1000, 1 << 20, *[(a,) for a in ACTIVATIONS])
+def elementwise(run, count, activation):
+    x, other, grad = run.inputs(x=count, other=count, grad_y=count)
+    y, grad_x, grad_other = (run.output(name, count) for name in ("y", "grad_x", "grad_other"))
+    changed = run.input("grad", run.normal(count), writable=True)
+    before, which = changed.values.astype(f64), ACTIVATIONS.index(activation)
+    run.launch("ElementwiseForward", *for_each(count), which, x, other, y, i64(count))
+    run.check(y, activate(activation, x.values.astype(f64) + other.values))
+    run.launch("ElementwiseBackward", *for_each(count), which, x, grad, grad_x, grad_other, i64(count))
+    run.check(grad_x, grad.values * slope(activation, x.values))
+    run.check(grad_other, grad.values * slope(activation, x.values))
+    run.launch("ActivationGradient", *for_each(count), which, x, changed, i64(count))
+    run.check(changed, before * slope(activation, x.values))
+
+
+@case((2, 1, 2), (37, 5, 8), (1 << 16, 10, 10))
+def concatenate(run, size):
+    rows, first, second = size
+    a, b = run.inputs(a=(rows, first), b=(rows, second))
+    y, grad_a, grad_b = run.output("y", (rows, first + second)), run.output("grad_a", (rows, first)), run.output("grad_b", (rows, second))
+    numbers = i64([rows, first, second])
+    run.launch("Concatenate", *for_each(y.values.size), *numbers, a, b, y)
+    run.check(y, np.hstack([a.values, b.values]), 0)
+    run.launch("Split", *for_each(y.values.size), *numbers, y, grad_a, grad_b)
+    run.check(grad_a, a.values, 0)
+    run.check(grad_b, b.values, 0)
+
+
+@case((1, 4, 2), (3, 35, 7), (64, 784, 10))
+def mean(run, size):
+    batch, pixels, channels = size
+    x, grad_y = run.inputs(x=size, grad_y=(batch, channels))
+    y, grad_x = run.output("y", (batch, channels)), run.output("grad_x", size)
+    run.launch("MeanForward", *for_each(batch * channels), *i64(size), x, y)
+    run.check(y, x.values.astype(f64).mean(1))
+    run.launch("MeanBackward", *for_each(x.values.size), *i64(size), grad_y, grad_x)
+    run.check(grad_x, np.repeat(grad_y.values[:, None] / pixels, pixels, 1))
+
+
+# ---- Pooling. ----
+
+@case((1, 4, 4, 1, 2, 2, 0), (2, 7, 9, 5, 3, 2, 1), (64, 28, 28, 10, 2, 2, 0), ("max",), ("average",))
+def pooling(run, size, kind):
+    batch, height, width, channels, kernel, stride, padding = size
+    out = [(extent + 2 * padding - kernel) // stride + 1 for extent in (height, width)]
+    [x] = run.inputs(x=(batch, height, width, channels))
+    x.values.flat[x.values.size // 2] = math.nan if kind == "max" else 0  # NaN counts as the largest
+    y = run.output("y", (batch, *out, channels))
+    winners = run.output("winners", y.values.shape, np.int32)
+    expected, places = np.zeros(y.values.shape), np.zeros(y.values.shape)
+
+    def window_of(row, column):
+        across = np.arange(kernel) - padding
+        return [(r, c) for r, c in itertools.product(row * stride + across, column * stride + across) if 0 <= r < height and 0 <= c < width]
+    for row, column in np.ndindex(*out):
+        inside = window_of(row, column)
+        window = np.stack([x.values[:, r, c] for r, c in inside]).astype(f64)
+        expected[:, row, column] = window.max(0) if kind == "max" else window.sum(0) / kernel**2
+        places[:, row, column] = np.array([r * width + c for r, c in inside])[window.argmax(0)]  # argmax finds NaN, too
+    sizes = [height, width, channels, *out, kernel, stride, padding]
+    [grad_y] = run.inputs(grad_y=y.values.shape)
+    grad_x = run.output("grad_x", x.values.shape)
+
+    def grid(lines, elements):
+        threads = min(256, groups_of(elements, 32) * 32)
+        parts = groups_of(elements, threads)
+        return (lines * parts, threads, 0), parts
+    launch, parts = grid(batch * out[0], out[1] * channels)
+    if kind == "max":
+        run.launch("MaxPoolingForward", *launch, sizes, parts, x, y, winners)
+        run.check(winners, places, 0)
+        y.values[np.isnan(y.values) & np.isnan(expected)] = 0
+        run.check(y, np.nan_to_num(expected), 0)
+    else:
+        run.launch("AveragePoolingForward", *launch, sizes, parts, x, y)
+        run.check(y, expected)
+    launch, parts = grid(batch * height, width * channels)
+    run.launch("PoolingBackward", *launch, sizes, parts, grad_y, winners if kind == "max" else None, grad_x)
+    expected = np.zeros((batch, height * width, channels))
+    for n, row, column, channel in np.ndindex(*grad_y.values.shape):
+        value = grad_y.values[n, row, column, channel]
+        if kind == "max":
+            expected[n, int(places[n, row, column, channel]), channel] += value
+        else:
+            expected[n, [r * width + c for r, c in window_of(row, column)], channel] += value / kernel**2
+    run.check(grad_x, expected)
+
+
+# ---- Layouts. Numbers of 16 bits are rounded to the nearest, ties to even. ----
+
+STORED = {"float": np.float32, "__half": np.float16, "__nv_bfloat16": np.uint16}
+
+
+def rounded(values, kind):
+    if kind == "__nv_bfloat16":
+        mantissa, exponent = np.frexp(np.asarray(values, f64))
+        return np.ldexp(np.rint(mantissa * 256), exponent - 8)
+    return values.astype(STORED[kind]).astype(f64)
+
+
+def stored(values, kind):
+    return (np.float32(values).view(np.uint32) >> 16).astype(np.uint16) if kind == "__nv_bfloat16" else values.astype(STORED[kind])
+
+
+def loaded(array, kind):
+    """Returns an Array with its values as numbers, for Run.check()."""
+    values = (array.values.astype(np.uint32) << 16).view(np.float32) if kind == "__nv_bfloat16" else array.values
+    return type(array)(array.name, array.address, values, False)
+
+
+CONVERSIONS = [("float", "float"), ("float", "__nv_bfloat16"), ("__nv_bfloat16", "float"), ("float", "__half"), ("__half", "float")]
+
+
+@case((2, 3, 4), (41, 17, 10), (1 << 17, 32, 32), *CONVERSIONS)
+def copy_channels(run, size, of, to):
+    rows, channels_from, channels_to = size
+    values = rounded(run.normal(rows, channels_from) * 100, of)
+    source, y = run.input("from", stored(values, of)), run.output("to", (rows, channels_to), STORED[to])
+    run.launch(f"CopyChannels<{of}, {to}>", *for_each(rows * channels_to), source, y, *i64(size))
+    expected = np.zeros((rows, channels_to))
+    both = min(channels_from, channels_to)
+    expected[:, :both] = rounded(values[:, :both], to)
+    run.check(loaded(y, to), expected, 0)
+
+
+@case(4, 4 * 1003, 1 << 22, *CONVERSIONS[1:])
+def convert_numbers(run, count, of, to):
+    values = rounded(run.normal(count) * 100, of)
+    source, y = run.input("from", stored(values, of)), run.output("to", count, STORED[to])
+    run.launch(f"ConvertNumbers<{of}, {to}>", *for_each(count // 4), source, y, i64(count))
+    run.check(loaded(y, to), rounded(values, to), 0)
+
+
+@case((1, (2, 3, 4), (4, 5, 4), 1), (3, (5, 7, 3), (4, 6, 2), -1), (64, (32, 32, 32), (34, 34, 32), 1), *CONVERSIONS)
+def move_images(run, size, of, to):
+    batch, (height, width, channels), out, down = size
+    values = rounded(run.normal(batch, height, width, channels), of)
+    source, y = run.input("from", stored(values, of)), run.output("to", (batch, *out), STORED[to])
+    run.launch(f"MoveImages<{of}, {to}>", *for_each(y.values.size), source, y, *i64([batch, height, width, channels, *out, down]))
+    expected = np.zeros((batch, *out))
+    for row, column, channel in np.ndindex(*out):
+        if 0 <= row - down < height and 0 <= column - down < width and channel < channels:
+            expected[:, row, column, channel] = rounded(values[:, row - down, column - down, channel], to)
+    run.check(loaded(y, to), expected, 0)
+
+
+@case((1, 8, 8), (2, 70, 33), (64, 784, 32))
+def transpose(run, size):
+    batch, rows, columns = size
+    [x], y = run.inputs(x=size), run.output("y", (batch, columns, rows))
+    across = groups_of(columns, 32)
+    tiles = across * groups_of(rows, 32)
+    run.launch("Transpose", batch * tiles, 256, 32 * 33 * 4, x, y, i64(rows), i64(columns), tiles, across)
+    run.check(y, x.values.swapaxes(1, 2), 0)
+
+
+@case((2, 3, 1, 2, 4), (5, 7, 9, 8, 8), (64, 64, 9, 64, 64), *[(kind,) for kind in STORED])
+def weights(run, size, kind):
+    channels_out, channels_in, taps, padded_out, padded_in = size
+    [canonical] = run.inputs(canonical=(channels_out, channels_in, taps))
+    packed = run.output("packed", (padded_out, taps, padded_in), STORED[kind])
+    run.launch(f"PackWeights<{kind}>", *for_each(packed.values.size), canonical, packed, *i64(size))
+    expected = np.zeros((padded_out, taps, padded_in))
+    expected[:channels_out, :, :channels_in] = rounded(canonical.values, kind).swapaxes(1, 2)
+    run.check(loaded(packed, kind), expected, 0)
+    if kind == "float":
+        unpacked = run.output("unpacked", canonical.values.shape)
+        run.launch("UnpackWeights", *for_each(unpacked.values.size), packed, unpacked, *i64([channels_out, channels_in, taps, padded_in]))
+        run.check(unpacked, canonical.values, 0)
+
+
+@case((3, 4, 4), lambda kind, activation, width: (50, 12, 4 + width), (1 << 17, 32, 32),
+      *itertools.product(STORED, ("none", "relu", "gelu"), (1, 4)))
+def bias_activation(run, size, kind, activation, width):
+    rows, channels_from, channels = size
+    values = rounded(run.normal(rows, channels_from), kind)
+    source, y = run.input("from", stored(values, kind)), run.output("y", (rows, channels))
+    [bias] = run.inputs(bias=channels)
+    run.launch(f"BiasActivation<{kind}, {width}>", *for_each(y.values.size // width), ACTIVATIONS.index(activation), source, bias, y, *i64(size))
+    run.check(y, activate(activation, values[:, :channels] + bias.values))
+
+
+@case((3, 2, 1), (333, 37, 5), (1 << 15, 64, 128))
+def column_sums(run, size):
+    rows, channels, parts = size
+    [x], partial, sums = run.inputs(x=(rows, channels)), run.output("partial", (parts, channels)), run.output("sums", channels)
+    run.launch("ColumnSumsPart", (parts, groups_of(channels, 32), 1), 256, 1024, x, partial, i64(rows), i64(channels))
+    run.launch("ColumnSumsEnd", groups_of(channels, 128), 128, 0, partial, sums, i64(channels), parts)
+    run.check(sums, x.values.astype(f64).sum(0))
+
+
+# ---- Convolutions: NHWC images, weights (out, in, kernel, kernel), then biases. ----
+
+def convolve(x, weight, before, after):
+    kernel = weight.shape[2]
+    x = np.pad(np.asarray(x, f64), ((0, 0), (before, after), (before, after), (0, 0)))
+    height, width = x.shape[1] - kernel + 1, x.shape[2] - kernel + 1
+    return sum(x[:, r:r + height, c:c + width] @ weight[:, :, r, c].T.astype(f64) for r, c in np.ndindex(kernel, kernel))
+
+
+def tile_sizes(rows, columns, kernel):
+    """The rows, pitch and plane of a tile in shared memory, as in kernels/convolution_tile.hpp."""
+    pitch = groups_of(columns, 4) * 4
+    plane = (rows + kernel - 1) * pitch
+    return [rows, pitch, plane + 4 if plane % 8 == 0 else plane]
+
+
+def launch_direct(run, variant, sizes, batch, rows, activation, x, slope_of, parameters, y):
+    """`sizes`: the members of ConvolutionSizes."""
+    (kernel, pixels, outputs), channels, width_out, channels_out = variant, sizes[2], sizes[4], sizes[5]
+    groups, segments = groups_of(channels_out, outputs), groups_of(width_out, pixels)
+    while True:
+        tile = tile_sizes(rows, segments * pixels - pixels + groups_of(pixels + kernel - 1, 4) * 4, kernel)
+        shared = 4 * channels * (tile[2] + kernel**2 * groups * groups_of(outputs, 4) * 4)
+        if rows == 1 or shared <= 72 * 1024:
+            break
+        rows = groups_of(rows, 2)
+    bands = groups_of(sizes[3], rows)
+    threads = min(256, groups_of(rows * segments * groups, 32) * 32)
+    run.launch(f"DirectConvolution<{kernel}, {pixels}, {outputs}>", batch * bands, threads, shared, sizes, tile, bands, groups,
+               slope_of is not None, ACTIVATIONS.index(activation), x, slope_of, parameters, y)
+
+
+@case(lambda kernel, pixels, outputs: (1, 6, 6, 2, 2, kernel // 2, kernel // 2, 3, "none"),
+      lambda kernel, pixels, outputs: (2, 7, 9, outputs + 1, outputs + 1, kernel - 1, 0, 3, "tanh"),
+      lambda kernel, pixels, outputs: (8 if pixels == 1 else 256 if outputs > 5 else 64, 28, 28, *(2 * [10 if outputs in (5, 10) else 16]),
+                                       kernel // 2, kernel // 2, 4 if pixels == 1 else 14 if outputs > 5 else 7, "relu"),
+      *itertools.product((3, 5), (4,), (4, 5, 8, 10)), *itertools.product((3, 5), (1,), (4, 5)))
+def direct_convolution(run, size, *variant):
+    batch, height, width, channels, channels_out, before, after, rows, activation = size
+    kernel = variant[0]
+    out = [extent + before + after - kernel + 1 for extent in (height, width)]
+    count = channels_out * channels * kernel**2
+    x, parameters, grad_y = run.inputs(x=(batch, height, width, channels), parameters=count + channels_out,
+                                       grad_y=(batch, *out, channels_out))
+    weight = parameters.values[:count].reshape(channels_out, channels, kernel, kernel)
+    y, grad_x = run.output("y", grad_y.values.shape), run.output("grad_x", x.values.shape)
+    launch_direct(run, variant, [height, width, channels, *out, channels_out, before], batch, min(rows, out[0]), activation, x, None,
+                  parameters, y)
+    run.check(y, activate(activation, convolve(x.values, weight, before, after) + parameters.values[count:]))
+    launch_direct(run, variant, [*out, channels_out, height, width, channels, kernel - 1 - before], batch, min(rows, height), activation,
+                  grad_y, y, parameters, grad_x)
+    turned = weight[:, :, ::-1, ::-1].swapaxes(0, 1)
+    run.check(grad_x, convolve(grad_y.values * slope(activation, y.values), turned, kernel - 1 - before, kernel - 1 - after))
+
+
+@case(lambda kernel, outputs: (1, 6, 6, 1, 2, kernel // 2, kernel // 2, 6, 1, "none"),
+      lambda kernel, outputs: (3, 7, 11, 5, outputs - 1, kernel - 1, 0, 3, 5, "sigmoid"),
+      lambda kernel, outputs: (64, 28, 28, min(10, outputs) if outputs < 16 else 16, outputs, kernel // 2, kernel // 2, 7, 256, "relu"),
+      *itertools.product((3, 5), (4, 8, 10, 16)))
+def weight_gradient(run, size, kernel, outputs):
+    batch, height, width, channels, channels_out, before, after, rows, blocks, activation = size
+    out = [extent + before + after - kernel + 1 for extent in (height, width)]
+    x, y, grad_y = run.inputs(x=(batch, height, width, channels), y=(batch, *out, channels_out), grad_y=(batch, *out, channels_out))
+    items = channels * kernel
+    slices = max(1, 256 // items)
+    threads = min(256, groups_of(slices * items, 32) * 32)
+    tile = tile_sizes(rows, out[1] + kernel - 1, kernel)
+    shared = 4 * max(channels * tile[2] + rows * out[1] * groups_of(outputs, 4) * 4, threads * (kernel * outputs + 1))
+    count = channels_out * (items * kernel + 1)
+    partial, grads = run.output("partial", (blocks, count)), run.output("grad_parameters", count)
+    run.launch(f"DirectWeightGradient<{kernel}, {outputs}>", blocks, threads, shared, [height, width, channels, *out, channels_out, before],
+               tile, batch, groups_of(out[0], rows), groups_of(out[1], groups_of(out[1], 8)), slices, ACTIVATIONS.index(activation),
+               x, y, grad_y, partial)
+    run.launch("AddPartials", groups_of(count, 32), 256, 1024, partial, blocks, count, grads)
+    grad = grad_y.values * slope(activation, y.values)
+    padded = np.pad(x.values.astype(f64), ((0, 0), (before, after), (before, after), (0, 0)))
+    weight = np.zeros((channels_out, channels, kernel, kernel))
+    for r, c in np.ndindex(kernel, kernel):
+        weight[:, :, r, c] = np.tensordot(grad, padded[:, r:r + out[0], c:c + out[1]], ((0, 1, 2), (0, 1, 2)))
+    run.check(grads, np.concatenate([weight.ravel(), grad.sum((0, 1, 2))]))
+
+
+# ---- Linear layers. The columns of x are HWC, those of the weights CHW. ----
+
+def channels_first(weight, pixels, channels):
+    """Returns the weights (units, features) with columns in the order of x."""
+    return weight.reshape(-1, channels, pixels).swapaxes(1, 2).reshape(len(weight), -1)
+
+
+@case(lambda tile: (3, 4, 2, tile, 1, "none"), lambda tile: (9, 21, 13, tile + 1, 2, "sigmoid"),
+      lambda tile: (64, 784, 10, tile, 31, "none"), *[(tile,) for tile in (2, 4, 5, 6, 8)])
+def linear_forward(run, size, tile):
+    batch, pixels, channels, units, parts, activation = size
+    features = pixels * channels
+    x, parameters = run.inputs(x=(batch, features), parameters=units * (features + 1))
+    partial, y = run.output("partial", (parts, batch, units)), run.output("y", (batch, units))
+    bias = run.input("bias", parameters.values[units * features:])
+    run.launch(f"LinearForwardPart<{tile}>", (parts, groups_of(batch, 8), groups_of(units, tile)), 128, 128 * 8 * tile * 4,
+               [i64(batch), features, pixels, channels, units], x, parameters, partial)
+    run.launch("LinearForwardEnd", groups_of(batch * units, 128), 128, 0, i64(batch * units), units, parts, partial, bias,
+               ACTIVATIONS.index(activation), y)
+    weight = channels_first(parameters.values[:units * features].reshape(units, features), pixels, channels)
+    run.check(y, activate(activation, x.values.astype(f64) @ weight.T + bias.values))
+
+
+@case(lambda tile: (3, 4, 2, tile, 3, "none"), lambda tile: (37, 7, 13, tile - 3, 18, "tanh"), lambda tile: (64, 784, 10, tile, 32, "none"),
+      *[(tile,) for tile in (4, 8, 12, 16, 24, 32)])
+def linear_backward(run, size, tile):
+    batch, pixels, channels, units, samples_of_part, activation = size
+    features, parts = pixels * channels, groups_of(batch, samples_of_part)
+    x, y, grad_y, weight = run.inputs(x=(batch, features), y=(batch, units), grad_y=(batch, units), weight=(units, features))
+    grad_x, grads = run.output("grad_x", x.values.shape), run.output("grad_parameters", units * (features + 1))
+    partial = run.output("partial", (parts, units, features + 1))
+    sizes, which = [i64(batch), features, pixels, channels, units], ACTIVATIONS.index(activation)
+    run.launch(f"LinearBackward<{tile}>", (groups_of(features + 1, 64), parts, 1), 64, 16 * tile * 4, sizes, which, i64(samples_of_part),
+               x, y, grad_y, weight, grad_x, grads, partial if parts > 1 else None)
+    if parts > 1:
+        run.launch("LinearBackwardEnd", (groups_of(features + 1, 128), units, 1), 128, 0, sizes, parts, partial, grads)
+    grad = grad_y.values * slope(activation, y.values)
+    run.check(grad_x, grad @ channels_first(weight.values.astype(f64), pixels, channels))
+    of_weight = (grad.T @ x.values).reshape(units, pixels, channels).swapaxes(1, 2)
+    run.check(grads, np.concatenate([of_weight.ravel(), grad.sum(0)]))
+
+
+# ---- The state of a step (step_row.hpp). ----
+
+SCALARS = ("rate weight_decay keep momentum nesterov first beta1 rest1 beta2 rest2 root_correction epsilon corrected_step").split()
+OPTIMIZER = np.dtype([(n, {"nesterov": "?", "first": "?", "corrected_step": "i8"}.get(n, "f4")) for n in SCALARS], align=True)
+ROW = np.dtype([("grad_scale", "f4"), ("label_smoothing", "f4"), ("optimizer", OPTIMIZER), ("average_share", "f4"),
+                ("random_key", "u4", 2), ("first_sample", "i8"), ("samples", "i8")], align=True)
+LOSS_SCALE = np.dtype([("scale", "f4"), ("good_steps", "i4"), ("skipped", "i8"), ("skips", "i4"), ("average_waits", "i4")], align=True)
+SUMS = np.dtype([("loss", "f8"), ("correct", "i8"), ("samples", "i8")])
+STATE = np.dtype([("next", "i8"), ("current", ROW), ("sums", SUMS), ("loss_scale", LOSS_SCALE), ("found_overflow", "i4")], align=True)
+
+
+def step_state(run, writable=False, samples=0, **optimizer):
+    values = np.zeros(1, STATE)
+    values["next"] = 1
+    row = values["current"][0]
+    row["grad_scale"], row["samples"], row["random_key"], row["first_sample"] = 0.25, samples, (0xDEADBEEF, 77), 5
+    for name, value in optimizer.items():
+        row["optimizer"][name] = value
+    values["loss_scale"]["scale"] = 4
+    return run.input("state", values, writable)
+
+
+def philox(counter, key):
+    """Philox4x32-10 of Salmon et al. (SC 2011)."""
+    counter, key = list(counter), list(key)
+    for _ in range(10):
+        a, b = 0xD2511F53 * counter[0], 0xCD9E8D57 * counter[2]
+        counter = [b >> 32 ^ counter[1] ^ key[0], b & 0xFFFFFFFF, a >> 32 ^ counter[3] ^ key[1], a & 0xFFFFFFFF]
+        key = [key[0] + 0x9E3779B9 & 0xFFFFFFFF, key[1] + 0xBB67AE85 & 0xFFFFFFFF]
+    return counter
+
+
+@case((2, 4), (5, 131), (64, 7840))
+def dropout(run, size):
+    batch, features = size
+    state, [x], y = step_state(run), run.inputs(x=size), run.output("y", size)
+    key, layer, dropped, factor = (0xDEADBEEF, 77), 3, int(0.3 * 2**32), 1 / 0.7
+    run.launch("Dropout", *for_each(batch * groups_of(features, 4)), state, [np.uint32(0), np.uint32(0), layer, np.uint32(dropped), factor],
+               x, y, i64(batch), i64(features))
+    if not run.gpu.most_blocks:
+        words = [philox([feature // 4, layer, 5 + sample, 0], key)[feature % 4] for sample, feature in np.ndindex(*size)]
+        run.check(y, x.values * factor * (np.reshape(words, size) >= dropped))
+
+
+# ---- Normalisation over (batch, pixels, channels). ----
+
+@case((2, 3, 2, 2, 1), (5, 12, 37, 3, 2), (64, 784, 10, 64, 32), ("none",), ("sigmoid",))
+def batch_norm(run, size, activation):
+    batch, pixels, channels, samples, parts = size  # the other samples are padding
+    state = step_state(run, samples=samples)
+    x, parameters, grad_y = run.inputs(x=(batch, pixels, channels), parameters=(2, channels), grad_y=(batch, pixels, channels))
+    buffers = run.input("buffers", np.array([np.zeros(channels), np.ones(channels)], np.float32), writable=True)
+    partial = run.output("partial", (parts, 2, channels), f64)
+    memory = [run.output(name, count, kind) for name, count, kind in (
+        ("forward_sums", 2 * channels + 1, f64), ("backward_sums", 2 * channels + 1, f64), ("mean", channels, f64),
+        ("inverse_deviation", channels, f64), ("factors", 4 * channels, np.float32))]
+    y, grad_x, grads = run.output("y", x.values.shape), run.output("grad_x", x.values.shape), run.output("grad_parameters", (2, channels))
+    lanes, which = min(32, 1 << (channels - 1).bit_length()), ACTIVATIONS.index(activation)
+    count, sample = x.values.size, pixels * channels
+
+    def sums(activation, y, a, grads):
+        run.launch("BatchNormPartials", (groups_of(channels, lanes), parts, 1), 256, 4096, state, i64(pixels), i64(channels), lanes, parts,
+                   activation, y, a, x, partial)
+        run.launch("BatchNormTotals", *for_each(32 * channels), state, i64(pixels), i64(channels), parts, partial, memory, grads)
+    sums(0, None, x, None)
+    run.launch("BatchNormStatistics", *for_each(channels), 0, i64(channels), f64(0.1), f64(1e-5), parameters, buffers, memory)
+    numbers = [i64(sample), i64(count), i64(channels), which, memory[4]]
+    run.launch("BatchNormApply", *for_each(count), state, *numbers, x, None, None, y)
+    real = x.values[:samples].astype(f64).reshape(-1, channels)
+    centre, variance = real.mean(0), real.var(0)
+    normal = (x.values.astype(f64) - centre) / np.sqrt(variance + 1e-5)
+    there = np.arange(batch)[:, None, None] < samples
+    run.check(y, np.where(there, activate(activation, normal * parameters.values[0] + parameters.values[1]), 0))
+    run.check(buffers, [0.1 * centre, 0.9 + 0.1 * variance * len(real) / (len(real) - 1)])
+    sums(which, y, grad_y, grads)
+    run.launch("BatchNormGradientFactors", *for_each(channels), i64(channels), parameters, memory)
+    run.launch("BatchNormApply", *for_each(count), state, *numbers, x, y, grad_y, grad_x)
+    grad = np.where(there, grad_y.values * slope(activation, y.values), 0)
+    of_weight, of_bias = (grad * normal).sum((0, 1)), grad.sum((0, 1))
+    run.check(grads, [of_weight, of_bias])
+    inner = grad - of_bias / len(real) - normal * of_weight / len(real)
+    run.check(grad_x, np.where(there, parameters.values[0] / np.sqrt(variance + 1e-5) * inner, 0))
+
+
+@case((2, 3, 2, 1), (3, 13, 37, 2), (64, 784, 10, 64))
+def layer_norm(run, size):
+    batch, pixels, channels, parts = size
+    x, parameters, grad_y = run.inputs(x=(batch, pixels, channels), parameters=(2, channels), grad_y=(batch, pixels, channels))
+    y, grad_x, grads = run.output("y", x.values.shape), run.output("grad_x", x.values.shape), run.output("grad_parameters", (2, channels))
+    moments, partial = run.output("moments", (batch, 2), f64), run.output("partial", (parts, 2, channels), f64)
+    sizes = i64([pixels * channels, channels])
+    run.launch("LayerNormForward", batch, 256, 2048, *sizes, f64(1e-5), parameters, x, y, moments)
+    flat = x.values.astype(f64).reshape(batch, -1)
+    deviation = np.sqrt(flat.var(1) + 1e-5)[:, None, None]
+    normal = (x.values - flat.mean(1)[:, None, None]) / deviation
+    run.check(y, normal * parameters.values[0] + parameters.values[1])
+    run.launch("LayerNormPartials", (groups_of(channels, 32), parts, 1), 256, 4096, *i64([batch * pixels, pixels, channels]), parts,
+               x, grad_y, moments, partial)
+    run.launch("LayerNormTotals", *for_each(2 * channels), i64(channels), parts, partial, grads)
+    run.check(grads, [(grad_y.values * normal).sum((0, 1)), grad_y.values.astype(f64).sum((0, 1))])
+    run.launch("LayerNormInputGradient", batch, 256, 2048, *sizes, parameters, x, grad_y, moments, grad_x)
+    grad = grad_y.values * parameters.values[0].astype(f64)
+    inner = grad - grad.mean((1, 2), keepdims=True) - normal * (grad * normal).mean((1, 2), keepdims=True)
+    run.check(grad_x, inner / deviation)
+
+
+# ---- Steps: batches, losses, gradients, optimizers. ----
+
+def step_view(run, state, batch, indices, pixels, answers, channels, per_image, class_weights=None, distortions=(0, 0, 0, 0, 0, 0.0)):
+    rows = run.input("rows", np.zeros(3, ROW))
+    every = np.full((3, batch), -1, i64)
+    every[int(state.values["next"][0]) - 1] = indices
+    mean_of, deviation = run.normal(channels), np.abs(run.normal(channels)) + 0.5
+    floats = pixels is not None and pixels.values.dtype == np.float32
+    return [rows, run.input("indices", every), state, pixels, answers, run.input("mean", mean_of), run.input("deviation", deviation),
+            class_weights, i64(per_image), int(floats), i64(channels), i64(batch), list(distortions)], mean_of, deviation
+
+
+@case((2, 4, 1), (5, 35, 3), (64, 784, 1), (1,), (4,))
+def load_batch(run, size, width):
+    batch, pixels, channels = size
+    per_image = groups_of(pixels * channels, width) * width if channels == 1 else pixels * channels // 12 * 12
+    images = run.input("pixels", run.random.integers(0, 256, (batch + 1, per_image)).astype(np.uint8))
+    indices = run.random.permutation(batch + 1)[:batch]
+    indices[-1] = -1
+    view, mean_of, deviation = step_view(run, step_state(run), batch, indices, images, None, channels, per_image)
+    out = run.output("out", (batch, per_image))
+    threads = min(256, groups_of(groups_of(per_image, width), 32) * 32)
+    parts = groups_of(groups_of(per_image, width), threads)
+    run.launch(f"LoadBatch<{width}>", batch * parts, threads, 0, view, out, parts)
+    every = np.arange(per_image) % channels
+    run.check(out, np.where(indices[:, None] < 0, 0, (images.values[indices] / 255.0 - mean_of[every]) / deviation[every]))
+
+
+def distorted(image, place, shift, mirrors, cutout, height, width, rotation):
+    """Returns the image (height, width, channels), mirrored, rotated, moved and cut, and which pixels are cut."""
+    key = (0xDEADBEEF, 77)
+    words, cut = philox([0xFFFFFFFF, 0xFFFFFFFF, place, 0], key), philox([0xFFFFFFFE, 0xFFFFFFFF, place, 0], key)
+    down, right = ((word * (2 * shift + 1) >> 32) - shift for word in words[:2])
+    if mirrors and words[2] >> 31:
+        image = image[:, ::-1]
+    if rotation:
+        angle = rotation * ((words[3] ^ 1 << 31) - (1 << 31)) / 2**31
+        original, image = image, np.zeros_like(image)
+        for row, column in np.ndindex(height, width):
+            y, x = row - (height - 1) / 2, column - (width - 1) / 2
+            at = math.cos(angle) * y + math.sin(angle) * x + (height - 1) / 2, math.cos(angle) * x - math.sin(angle) * y + (width - 1) / 2
+            for r, c in itertools.product(*(range(math.floor(a), math.floor(a) + 2) for a in at)):
+                if 0 <= r < height and 0 <= c < width:
+                    image[row, column] += (1 - abs(at[0] - r)) * (1 - abs(at[1] - c)) * original[r, c]
+    moved, is_cut = np.zeros_like(image), np.zeros((height, width), bool)
+    for row, column in np.ndindex(height, width):
+        if 0 <= row - down < height and 0 <= column - right < width:
+            moved[row, column] = image[row - down, column - right]
+        top, left = (cut[0] * height >> 32) - cutout // 2, (cut[1] * width >> 32) - cutout // 2
+        is_cut[row, column] = top <= row < top + cutout and left <= column < left + cutout
+    return moved, is_cut
+
+
+@case((2, 4, 4, 1), (5, 7, 9, 3), (64, 28, 28, 1),
+      (False, 0, 0, 0, 0.0), (True, 0, 0, 0, 0.0), (False, 2, 1, 3, 0.0), (True, 1, 1, 2, 0.5), (False, 0, 0, 0, 3.0))
+def load_each_pixel(run, size, floats, shift, mirrors, cutout, rotation):
+    batch, height, width, channels = size
+    shape = batch + 1, height, width, channels
+    images = run.input("pixels", run.normal(*shape) if floats else run.random.integers(0, 256, shape).astype(np.uint8))
+    indices = run.random.permutation(batch + 1)[:batch]
+    indices[-1] = -1
+    distortions = (shift, mirrors, cutout, height, width, rotation)
+    view, mean_of, deviation = step_view(run, step_state(run), batch, indices, images, None, channels, height * width * channels, None,
+                                         distortions)
+    out = run.output("out", (batch, height, width, channels))
+    run.launch("LoadEachPixel", *for_each(out.values.size), view, out)
+    expected = np.zeros(out.values.shape)
+    for sample, index in enumerate(indices):
+        if index >= 0 and not run.gpu.most_blocks:
+            image, is_cut = distorted(images.values[index] / (1.0 if floats else 255.0), 5 + sample, *distortions)
+            expected[sample] = np.where(is_cut[..., None], 0, (image - mean_of) / deviation)
+    run.check(out, expected)
+
+
+@case(lambda lanes, weighted: (2, 3 if lanes < 32 else 33), lambda lanes, weighted: (41, 31 if lanes < 32 else 70),
+      lambda lanes, weighted: {4: (256, 10), 16: (32, 10), 32: (64, 100)}[lanes], *itertools.product((4, 16, 32), (False, True)))
+def softmax_cross_entropy(run, size, lanes, weighted):
+    batch, classes = size
+    state, smoothing = step_state(run, writable=True), 0.125 if weighted else 0.0
+    state.values["current"]["label_smoothing"] = smoothing
+    labels = run.random.integers(0, classes, batch + 1).astype(np.int32)
+    weight = np.abs(run.normal(classes)) if weighted else np.ones(classes)
+    indices = run.random.permutation(batch + 1)[:batch]
+    indices[-1] = -1
+    [logits], grad = run.inputs(logits=size), run.output("grad", size)
+    class_weights = run.input("class_weights", np.float32(weight)) if weighted else None
+    view, *_ = step_view(run, state, batch, indices, None, run.input("labels", labels), 1, 1, class_weights)
+    threads = min(512, groups_of(batch * lanes, 32) * 32)
+    run.launch(f"SoftmaxCrossEntropy<{lanes}>", 1, threads, threads // 32 * 16, view, logits, i64(classes), grad)
+    rows, label = logits.values[indices >= 0].astype(f64), labels[indices[indices >= 0]]
+    target = ((1 - smoothing) * np.eye(classes)[label] + smoothing / classes) * weight
+    total = np.log(np.exp(rows).sum(1, keepdims=True))
+    expected = np.zeros(size)
+    expected[indices >= 0] = 0.25 * (target.sum(1, keepdims=True) * np.exp(rows - total) - target)
+    run.check(grad, expected)
+    check_sums(run, state, (target * (total - rows)).sum(), np.count_nonzero(rows.argmax(1) == label), batch - 1)
+
+
+def check_sums(run, state, loss, correct, samples):
+    for name, expected in (("loss", loss), ("correct", correct), ("samples", samples)):
+        run.check(run.gpu.view(name, state.values["sums"][name]), [expected], 1e-9)
+
+
+@case((2, 1), (41, 3), (64, 4), (0,), (1,))
+def regression_loss(run, size, kind):
+    batch, outputs = size
+    state, indices = step_state(run, writable=True), run.random.permutation(batch + 1)[:batch]
+    indices[-1] = -1
+    predictions, targets = run.inputs(predictions=size, targets=(batch + 1, outputs))
+    grad = run.output("grad", size)
+    view, *_ = step_view(run, state, batch, indices, None, targets, 1, 1)
+    threads = min(512, groups_of(batch * outputs, 32) * 32)
+    run.launch("RegressionLoss", 1, threads, threads // 32 * 16, view, kind, predictions, i64(outputs), grad)
+    apart = np.where(indices[:, None] < 0, 0, predictions.values.astype(f64) - targets.values[indices])
+    run.check(grad, 0.25 / outputs * (np.sign(apart) if kind else 2 * apart))
+    check_sums(run, state, (np.abs(apart) if kind else apart**2).sum() / outputs, 0, batch - 1)
+
+
+@case((), (), ())
+def next_step(run, _):
+    state, rows = step_state(run, writable=True), np.zeros(3, ROW)
+    rows["grad_scale"], rows["samples"], rows["first_sample"] = (0.5, 0.75, 1.5), (7, 8, 9), (70, 80, 90)
+    view, *_ = step_view(run, state, 1, [0], None, None, 1, 1)
+    run.launch("NextStep", 1, 1, 0, [run.input("rows", rows), *view[1:]])
+    for name, expected in (("grad_scale", 3), ("samples", 8), ("first_sample", 80)):  # grad_scale times the loss scale
+        run.check(run.gpu.view(name, state.values["current"][name]), [expected], 0)
+    run.check(run.gpu.view("next", state.values["next"]), [2], 0)
+
+
+@case((3, None), (1000, 700), (1 << 16, None))
+def loss_scaling(run, size):
+    count, overflow = size
+    state, values = step_state(run, writable=True, corrected_step=9), run.normal(count)
+    if overflow:
+        values[overflow] = math.inf
+    grads = run.input("grads", values, writable=True)
+    run.launch("Unscale", *for_each(count), state, grads, i64(count))
+    grads.values[~np.isfinite(values)] = values[~np.isfinite(values)] = 0
+    run.check(grads, values / 4.0, 0)
+    run.launch("DecideOnStep", 1, 1, 0, state)
+    skips = overflow is not None
+    for name, expected in (("skips", skips), ("skipped", skips), ("scale", 2 if skips else 4), ("good_steps", not skips)):
+        run.check(run.gpu.view(name, state.values["loss_scale"][name]), [expected], 0)
+    run.check(run.gpu.view("found_overflow", state.values["found_overflow"]), [0], 0)
+
+
+@case((7, 1, 2.0), (1000, 3, 5.0), (1 << 16, 256, 5.0))
+def clip_norm(run, size):
+    count, parts, most = size
+    values = run.input("values", run.normal(count), writable=True)
+    before, partial = values.values.astype(f64), run.output("partial", parts, f64)
+    run.launch("SquareSums", parts, 256, 2048, values, i64(count), partial)
+    run.launch("ScaleToNorm", *for_each(count), values, i64(count), f64(most), parts, partial)
+    run.check(values, before * min(1, most / np.linalg.norm(before)))
+
+
+def sgd(n, g, p, a, b):
+    g = g + n["weight_decay"] * p
+    a = n["momentum"] * a + g
+    return p - n["rate"] * (g + n["momentum"] * a), a, b
+
+
+def adam(n, g, p, a, b):
+    p = n["keep"] * p
+    g = g + n["weight_decay"] * p
+    a, b = n["beta1"] * a + n["rest1"] * g, n["beta2"] * b + n["rest2"] * g * g
+    return p - n["rate"] * a / (np.sqrt(b) / n["root_correction"] + n["epsilon"]), a, b
+
+
+def adadelta(n, g, p, a, b):
+    g = g + n["weight_decay"] * p
+    a = n["beta2"] * a + n["rest2"] * g * g
+    step = np.sqrt((b + n["epsilon"]) / (a + n["epsilon"])) * g
+    return p - n["rate"] * step, a, n["beta2"] * b + n["rest2"] * step * step
+
+
+MOMENTS = dict(beta1=0.9, rest1=0.1, beta2=0.99, rest2=0.01, root_correction=0.5, epsilon=1e-6)
+OPTIMIZERS = {  # the formula of torch.optim for the new (p, a, b), and numbers
+    "Sgd": (sgd, dict(rate=0.1, weight_decay=0.01, momentum=0.9, nesterov=True)),
+    "Adam": (adam, dict(rate=0.1, weight_decay=0.01, keep=1) | MOMENTS),
+    "AdamW": (adam, dict(rate=0.1, weight_decay=0, keep=0.9) | MOMENTS),
+    "Adadelta": (adadelta, dict(rate=0.5, weight_decay=0.01) | MOMENTS)}
+
+
+@case(6, 1003, 1 << 16, *itertools.product(OPTIMIZERS, (0, 1, 2), (1, 4)))
+def optimizer(run, count, name, states, width):
+    update, numbers = OPTIMIZERS[name]
+    state, offset = step_state(run, **numbers), 0 if width == 4 else 4
+    p = run.input("parameters", run.normal(count), True, offset)
+    a, b = (run.input(f"state_{which}", np.abs(run.normal(count)), True, offset) for which in "ab")
+    g = run.input("grads", run.normal(count), False, offset)
+    if states < 1:  # a state that is not stored begins at 0
+        a.values[:] = 0
+    if states < 2:
+        b.values[:] = 0
+    new = update(numbers, *(array.values.astype(f64) for array in (g, p, a, b)))
+    run.launch(f"OptimizerUpdate<{name}, {states}, {width}>", *for_each(groups_of(count, width)), state, True, p, g,
+               a if states > 0 else None, b if states > 1 else None, i64(count))
+    for array, expected in zip((p, a, b)[:1 + states], new):
+        run.check(array, expected)
+
+
+@case(3, 1000, 1 << 16, (0.25,), (0.75,))
+def average(run, count, share):
+    state, averages = step_state(run), run.input("averages", run.normal(count), writable=True)
+    state.values["current"]["average_share"] = share
+    [values] = run.inputs(values=count)
+    expected = (1 - share) * averages.values + share * values.values.astype(f64)
+    run.launch("AverageUpdate", *for_each(count), state, values, averages, i64(count))
+    run.check(averages, expected)
+
+
+@case((), (), ())
+def lap(run, _):
+    members = [("since", "u8"), ("nanoseconds", "u8", 9), ("all_reduces", "i8"), ("all_reduce", "u4", 1 << 15)]
+    state = run.input("state", np.zeros(1, members), writable=True)
+    for _ in range(2):
+        run.launch("EndLap", 1, 1, 0, state, 3)  # an all-reduce
+    since, lengths = run.gpu.clock(2), [run.gpu.clock(1), run.gpu.clock(2) - run.gpu.clock(1)]
+    for name, expected in (("since", since), ("nanoseconds", np.eye(9)[3] * since), ("all_reduces", 2)):
+        run.check(run.gpu.view(name, state.values[name]), expected, 0)
+    run.check(run.gpu.view("all_reduce", state.values["all_reduce"][0, :2]), lengths, 0)
