@@ -104,7 +104,7 @@ TEST_CASE("a command objective parses without data, model and training sections 
     CHECK(contains(problem("command: ' ', shell: true"), "search.objective.command: is empty"));
     CHECK(problem("command: \"echo '\", shell: true").empty());
     CHECK(contains(problem("command: \"'\""), "search.objective.command: has an open quote"));
-    CHECK(contains(problem("command: a", ", pruning: curve"), "search.objective.epochs with their number"));
+    CHECK(contains(problem("command: a", ", pruning: curve"), "search.objective.epochs is not set"));
     CHECK(problem("command: a, epochs: 9", ", pruning: curve").empty());
     for (const char* section : {"data: {kind: generated}", "model: [flatten]", "training: {epochs: 3}"}) {
         CAPTURE(section);
