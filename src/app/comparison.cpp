@@ -10,12 +10,15 @@
 namespace finch::app {
 namespace {
 
-/// True if all fields that a replay can reproduce have the same bits in both epochs.
+/// True if all fields that a replay can reproduce have the same bits in both epochs. A number that is NaN in the record
+/// is not compared if earlier formats lacked it.
 bool same_epoch(const Epoch& again, const Epoch& recorded) {
     bool same = true;
     for_each_field<Epoch>([&](const auto& field) {
         const auto now = again.*field.member;
-        same = same && (!field.repeats || std::memcmp(&now, &(recorded.*field.member), sizeof now) == 0);
+        const auto before = recorded.*field.member;
+        const bool is_unknown = field.first_version > 1 && std::isnan(static_cast<double>(before));
+        same = same && (!field.repeats || is_unknown || std::memcmp(&now, &before, sizeof now) == 0);
     });
     return same;
 }

@@ -139,8 +139,11 @@ std::string training_text(const config::Config& config, const cluster::Layout& l
     for (const std::string& warning : run::data_warnings(config, *datasets)) {
         text += fmt::format("warning: {}\n", warning);
     }
-    text += fmt::format("networks: {} to {} parameters ({} of {} genomes tried give a network)\n",
-                        networks.fewest_parameters, networks.most_parameters, networks.possible, networks.tried);
+    text += fmt::format("networks: {} to {} parameters ({} of {} genomes tried give a network{})\n",
+                        networks.fewest_parameters, networks.most_parameters, networks.possible, networks.tried,
+                        networks.too_large > 0
+                            ? fmt::format("; {} more break search.limits and are left out", networks.too_large)
+                            : "");
     if (uses_devices) {
         const std::int64_t trainings = config.workers.slots * networks.training_bytes;
         return text +

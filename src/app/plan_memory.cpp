@@ -44,6 +44,11 @@ Networks try_networks(const config::Config& config, const data::Dataset& images,
                 train::rank_batch_of(train::global_batch_on(ranks, recipe.training), ranks, recipe.training);
             const nn::ModelPlan plan = train::plan_training(recipe, {images.height, images.width, images.channels},
                                                             images.outputs(), batch, device.blocks());
+            if (search::broken_limit(config.limits, search::Quantity::parameters,
+                                     static_cast<double>(plan.parameters)) != nullptr) {
+                ++networks.too_large;
+                continue;
+            }
             networks.fewest_parameters =
                 networks.possible == 0 ? plan.parameters : std::min(networks.fewest_parameters, plan.parameters);
             networks.most_parameters = std::max(networks.most_parameters, plan.parameters);

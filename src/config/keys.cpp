@@ -211,10 +211,11 @@ Domain search_section() {
                 "conditions that all genomes must satisfy, made of numbers, genes, + - * / ( ), < <= > >= == !=, and, "
                 "or; a condition that names an inactive gene always holds")
             .with_fixed(Rule::yes),
-        unbound("limits", "none", either({word_of({"none"}), {List{{{limit}}}}}),
-                "conditions on results, NAME <= NUMBER or NAME >= NUMBER, where NAME is loss, accuracy, parameters, "
-                "seconds, joules or metric.NAME of a program; results that break one rank behind all others; networks "
-                "with too many parameters are not trained")
+        unbound(
+            "limits", "none", either({word_of({"none"}), {List{{{limit}}}}}),
+            "conditions on results, NAME <= NUMBER or NAME >= NUMBER, where NAME is loss, accuracy, f1, parameters, "
+            "seconds, joules or metric.NAME of a program; results that break one rank behind all others; networks "
+            "with too many parameters are not trained")
             .with_fixed(Rule::yes),
         unbound("first", "none", first_guesses(),
                 "genes of the first individuals, in this order: [{GENE: value, …}, …]; omitted genes are drawn at "

@@ -159,13 +159,14 @@ Key objective() {
         }
     };
     std::vector<std::string> words = all_words<LossObjective>();
-    words.insert(words.end(), {"-accuracy", "parameters", "seconds", "joules"});
+    words.insert(words.end(), {"-accuracy", "-f1", "parameters", "seconds", "joules"});
     return {
         "objective", "validation_loss",
         either({word_of(all_words<LossObjective>()), {function}, {command}, list_of_objectives(word_of(words))}),
         "quantity to minimise: a loss of networks; a benchmark function, which has its own genes x0, x1, …; or the "
         "loss that a program reports; functions and programs need no model and data; a list: the loss, then each of "
-        "-accuracy, parameters, seconds, joules to minimise too (seconds and joules vary from run to run)",
+        "-accuracy, -f1 (macro F1), parameters, seconds, joules to minimise too (seconds and joules vary from run to "
+        "run)",
         set};
 }
 

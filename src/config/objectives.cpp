@@ -14,11 +14,15 @@ using search::Quantity;
 /// Returns the quantities that the results of a search have besides the loss.
 std::vector<Quantity> measured(const Config& config) {
     if (config.trains()) {
-        return {Quantity::accuracy, Quantity::parameters, Quantity::seconds, Quantity::joules};
+        return {Quantity::accuracy, Quantity::f1, Quantity::parameters, Quantity::seconds, Quantity::joules};
     }
     const bool is_program = std::holds_alternative<CommandObjective>(config.objective);
     return is_program ? std::vector{Quantity::accuracy, Quantity::seconds, Quantity::joules, Quantity::metric}
                       : std::vector<Quantity>();
+}
+
+bool is_only_maximised(Quantity quantity) {
+    return quantity == Quantity::accuracy || quantity == Quantity::f1;
 }
 
 /// Returns the names of costs as they are written: "-accuracy", "joules", "metric.NAME", "-metric.NAME".
@@ -29,7 +33,7 @@ std::vector<std::string> cost_names(const Config& config) {
         if (quantity == Quantity::metric) {
             names.insert(names.end(), {name + ".NAME", "-" + name + ".NAME"});
         } else {
-            names.push_back(quantity == Quantity::accuracy ? "-" + name : name);
+            names.push_back(is_only_maximised(quantity) ? "-" + name : name);
         }
     }
     return names;
@@ -42,7 +46,7 @@ void read_costs(const Tree& written, const std::string& path, Config& config) {
         return std::find(all.begin(), all.end(), quantity) != all.end();
     };
     const std::vector<std::string> names = cost_names(config);
-    std::size_t metrics = 0;
+    std::size_t of_epochs = 0;
     for (std::size_t i = 1; i < written.items.size(); ++i) {
         const Tree& item = written.items[i];
         auto cost = search::parse_cost(item.text);
@@ -57,10 +61,10 @@ void read_costs(const Tree& written, const std::string& path, Config& config) {
                                did_you_mean(item.text, names)),
                    join(names));
         }
-        if (cost->quantity == Quantity::accuracy && !cost->is_maximised) {
+        if (is_only_maximised(cost->quantity) && !cost->is_maximised) {
             refuse("would be minimised", "-" + item.text);
         }
-        cost->place = cost->quantity == Quantity::metric ? metrics++ : 0;
+        cost->place = search::is_of_epochs(cost->quantity) ? of_epochs++ : 0;
         const auto is_same = [&](const search::Cost& other) { return to_text(other) == to_text(*cost); };
         if (std::any_of(config.costs.begin(), config.costs.end(), is_same)) {
             refuse("is listed twice", "each objective once");
@@ -117,8 +121,8 @@ void read_limits(const Tree& written, Config& config) {
                                                : "functions",
                                quantity == Quantity::metric ? "metrics" : word(quantity), join(names)));
         }
-        if (quantity == Quantity::metric && !config.reuse.empty()) {
-            refuse("the results of search.reuse have no metrics; accepted: search.reuse: none");
+        if (search::is_of_epochs(quantity) && !config.reuse.empty()) {
+            refuse("the results of search.reuse have no f1 and no metrics; accepted: search.reuse: none");
         }
     }
 }

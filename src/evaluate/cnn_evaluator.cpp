@@ -209,6 +209,11 @@ void CnnEvaluator::describe_costs(std::uint32_t slot, std::span<const Epoch> cur
     running.individual.parameters = training.plan().parameters;
     running.individual.training_seconds = training.training_seconds();
     running.individual.accuracy = curve.back().validation_accuracy;
+    for (const search::Cost& cost : config_.costs) {
+        if (cost.quantity == search::Quantity::f1) {
+            running.individual.objective_metrics.at(cost.place) = curve.back().validation_f1;
+        }
+    }
     running.individual.joules = running.joules_before + slots_.joules_so_far(slot);
 }
 

@@ -3,6 +3,8 @@
 #include "stored.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <limits>
 
 namespace finch::hdf5 {
 namespace {
@@ -91,6 +93,20 @@ std::size_t TableWriter::type_bytes() const {
     return bytes;
 }
 
+/// Returns a row of `bytes` with the values of columns that an earlier table lacks.
+std::vector<std::byte> TableWriter::row_of_missing_values(std::size_t bytes) const {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    std::vector<std::byte> row(bytes);
+    std::size_t offset = 0;
+    for (const Column& column : columns_) {
+        if (H5Tget_class(column.type.get()) == H5T_FLOAT) {
+            std::memcpy(row.data() + offset, &nan, sizeof nan);
+        }
+        offset += H5Tget_size(column.type.get());
+    }
+    return row;
+}
+
 void TableWriter::write(hid_t at, const std::string& name, const LargeTable* earlier,
                         std::span<const RowRange> kept) const {
     const Hid type = row_type();
@@ -116,10 +132,13 @@ void TableWriter::write(hid_t at, const std::string& name, const LargeTable* ear
               "table " + name + " cannot be written");
         written += count;
     };
+    const std::vector<std::byte> missing = row_of_missing_values(stride);
     for (const RowRange& range : kept) {
         for (std::size_t first = 0; first < range.count; first += most) {
             const std::size_t count = std::min(most, range.count - first);
-            std::fill(block.begin(), block.end(), std::byte{0});
+            for (std::size_t row = 0; row < count; ++row) {
+                std::copy(missing.begin(), missing.end(), block.begin() + static_cast<std::ptrdiff_t>(row * stride));
+            }
             earlier->read({range.first + first, count}, type.get(), block.data());
             write_block(count);
         }

@@ -1,5 +1,6 @@
 #include "finch/report/classification.hpp"
 
+#include "finch/base/class_counts.hpp"
 #include "finch/base/format.hpp"
 
 #include "grid.hpp"
@@ -24,12 +25,6 @@ double share(std::int64_t part, std::int64_t all) {
     return static_cast<double>(part) / static_cast<double>(all);
 }
 
-struct ClassCounts {
-    std::int64_t hits = 0;
-    std::int64_t samples = 0;
-    std::int64_t guesses = 0;
-};
-
 ClassCounts counts_of(const Classification& found, std::int64_t one) {
     ClassCounts counts{.hits = at(found, one, one)};
     for (std::int64_t other = 0; other < found.classes; ++other) {
@@ -37,19 +32,6 @@ ClassCounts counts_of(const Classification& found, std::int64_t one) {
         counts.guesses += at(found, other, one);
     }
     return counts;
-}
-
-double macro_f1(const Classification& found) {
-    double sum = 0;
-    std::int64_t classes = 0;
-    for (std::int64_t one = 0; one < found.classes; ++one) {
-        const ClassCounts counts = counts_of(found, one);
-        if (counts.samples + counts.guesses > 0) {
-            sum += share(2 * counts.hits, counts.samples + counts.guesses);
-            ++classes;
-        }
-    }
-    return sum / static_cast<double>(classes);
 }
 
 /// Returns the expected calibration error. Bin m of M holds the scores in ((m − 1)/M, m/M].
@@ -163,8 +145,9 @@ Classification classify(const Guesses& guesses) {
         ++found.confusion[static_cast<std::size_t>(guesses.truths[i] * found.classes + guesses.guesses[i])];
     }
     std::int64_t hits = 0;
+    std::vector<ClassCounts> all;
     for (std::int64_t one = 0; one < found.classes; ++one) {
-        const ClassCounts counts = counts_of(found, one);
+        const ClassCounts& counts = all.emplace_back(counts_of(found, one));
         hits += counts.hits;
         found.class_samples.push_back(counts.samples);
         found.recall.push_back(counts.samples == 0 ? std::numeric_limits<double>::quiet_NaN()
@@ -176,7 +159,7 @@ Classification classify(const Guesses& guesses) {
             std::count_if(guesses.places.begin(), guesses.places.end(), [](std::int32_t place) { return place < top; });
         found.top_5 = share(among, found.samples);
     }
-    found.macro_f1 = macro_f1(found);
+    found.macro_f1 = macro_f1(all);
     found.calibration_error = calibration_error(guesses);
     return found;
 }

@@ -44,6 +44,11 @@ std::string curve_table(const search::Individual& individual, const search::Meas
                                   "training accuracy",
                                   "learning rate",
                                   "seconds"};
+    const bool has_f1 =
+        std::ranges::any_of(individual.curve, [](const Epoch& epoch) { return !std::isnan(epoch.validation_f1); });
+    if (has_f1) {
+        head.emplace_back("macro F1");
+    }
     std::vector<std::string> metrics = metric_names(std::array{&individual});
     std::erase_if(metrics, is_norm);
     const MetricsByEpoch values = by_epoch(individual.metrics);
@@ -54,6 +59,9 @@ std::string curve_table(const search::Individual& individual, const search::Meas
             std::to_string(epoch.epoch),  rounded(epoch.validation_loss),   rounded(epoch.validation_accuracy),
             rounded(epoch.training_loss), rounded(epoch.training_accuracy), rounded(epoch.learning_rate),
             rounded(epoch.seconds)};
+        if (has_f1) {
+            line.push_back(rounded(epoch.validation_f1));
+        }
         for (const double value : metrics_of(values, epoch.epoch, metrics)) {
             line.push_back(rounded(value));
         }

@@ -164,6 +164,25 @@ void best_of(Json& json, const search::Space& space, const Individuals& best) {
     json.end_list();
 }
 
+/// Writes the hypervolume of the front of a search with several objectives; null if the front has none.
+void hypervolume(Json& json, const search::Population& population, const std::vector<search::Cost>& costs) {
+    const auto front = search::pareto_front(ranked(population), costs);
+    const auto volume = search::volume_of(front, costs);
+    if (!volume) {
+        json.null("hypervolume");
+        return;
+    }
+    json.begin("hypervolume");
+    json.member("share", volume->share);
+    json.begin("reference");
+    json.member("loss", volume->reference.front());
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+        json.member(to_text(costs[i].as_reported()), volume->reference[i + 1]);
+    }
+    json.end();
+    json.end();
+}
+
 /// Writes the name and the title of the measure that all losses use.
 void measure_of(Json& json, const search::Measure& measure) {
     json.begin("measure");
@@ -224,6 +243,9 @@ std::string run_json(const store::Recovered& recovered, const search::Space& spa
     measure_of(json, competition.measure);
     const auto count = static_cast<std::size_t>(std::max(0, top));
     best_of(json, space, first_of(ranked(population), count));
+    if (!competition.costs.empty()) {
+        hypervolume(json, population, competition.costs);
+    }
     json.begin_list("islands");
     for (int island = 0; island < population.islands(); ++island) {
         json.begin();

@@ -170,8 +170,7 @@ std::string front_table(const search::Space& space, const search::Population& po
     if (const auto found = search::volume_of(front, costs)) {
         std::vector<std::string> reference;
         for (std::size_t i = 0; i < found->reference.size(); ++i) {
-            const bool is_negated = i > 0 && costs[i - 1].is_maximised;
-            reference.push_back(fmt::format("{} {:.4g}", head[i + 1], (is_negated ? -1 : 1) * found->reference[i]));
+            reference.push_back(fmt::format("{} {:.4g}", head[i + 1], found->reference[i]));
         }
         volume = fmt::format("hypervolume: {:.4f} of the box between the front's best values and {}\n", found->share,
                              fmt::join(reference, ", "));

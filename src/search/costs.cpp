@@ -19,12 +19,18 @@ std::string_view trimmed(std::string_view text) {
     return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-/// Returns the last value of a metric up to the best epoch, or nothing.
-std::optional<double> last_value(const std::string& metric, const Individual& individual) {
+/// Returns the value of a cost with is_of_epochs(): F1 after the best epoch, or the last value of a metric up to the
+/// best epoch, or nothing.
+std::optional<double> value_of_epochs(const Cost& cost, const Individual& individual) {
+    if (cost.quantity == Quantity::f1) {
+        const auto best = std::find_if(individual.curve.begin(), individual.curve.end(),
+                                       [&](const Epoch& one) { return one.epoch == individual.best_epoch; });
+        return best != individual.curve.end() ? best->validation_f1 : Individual::not_measured;
+    }
     std::optional<double> value;
     std::int32_t epoch = 0;
     for (const Metric& one : individual.metrics) {
-        if (one.name == metric && epoch <= one.epoch && one.epoch <= individual.best_epoch) {
+        if (one.name == cost.metric && epoch <= one.epoch && one.epoch <= individual.best_epoch) {
             epoch = one.epoch;
             value = one.value;
         }
@@ -72,15 +78,17 @@ std::optional<Cost> parse_cost(std::string_view text) {
 }
 
 double cost_of(const Cost& cost, const Individual& individual) noexcept {
+    constexpr auto of_epochs = [](const Cost& of, const Individual& one) {
+        return of.place < most_costs ? one.objective_metrics[of.place] : Individual::not_measured;
+    };
     static constexpr std::array<double (*)(const Cost&, const Individual&), words_of(Quantity{}).size()> values{
         [](const Cost&, const Individual& one) { return one.loss; },
         [](const Cost&, const Individual& one) { return one.accuracy; },
+        of_epochs,
         [](const Cost&, const Individual& one) { return static_cast<double>(one.parameters); },
         [](const Cost&, const Individual& one) { return one.training_seconds; },
         [](const Cost&, const Individual& one) { return one.joules; },
-        [](const Cost& metric, const Individual& one) {
-            return metric.place < most_costs ? one.objective_metrics[metric.place] : Individual::not_measured;
-        },
+        of_epochs,
     };
     return signed_value(cost, values[static_cast<std::size_t>(cost.quantity)](cost, individual));
 }
@@ -124,8 +132,8 @@ const Limit* broken_limit(std::span<const Limit> limits, Quantity quantity, doub
 std::optional<std::string> judge(std::span<const Cost> costs, std::span<const Limit> limits, Individual& individual) {
     individual.violation = 0;
     for (const Cost& cost : costs) {
-        if (cost.quantity == Quantity::metric) {
-            const auto value = last_value(cost.metric, individual);
+        if (is_of_epochs(cost.quantity)) {
+            const auto value = value_of_epochs(cost, individual);
             if (!value) {
                 return missing(cost, individual);
             }
@@ -133,13 +141,13 @@ std::optional<std::string> judge(std::span<const Cost> costs, std::span<const Li
         }
     }
     for (const Limit& limit : limits) {
-        const bool is_metric = limit.cost.quantity == Quantity::metric;
-        const auto value = is_metric ? last_value(limit.cost.metric, individual) : std::optional<double>();
-        if (is_metric && !value) {
+        const bool looks_up = is_of_epochs(limit.cost.quantity);
+        const auto value = looks_up ? value_of_epochs(limit.cost, individual) : std::optional<double>();
+        if (looks_up && !value) {
             return missing(limit.cost, individual);
         }
         individual.violation +=
-            excess(limit, is_metric ? signed_value(limit.cost, *value) : cost_of(limit.cost, individual));
+            excess(limit, looks_up ? signed_value(limit.cost, *value) : cost_of(limit.cost, individual));
     }
     return std::nullopt;
 }

@@ -231,6 +231,9 @@ std::optional<FrontVolume> volume_of(std::span<const Individual* const> front, s
         box *= found.reference.back() - *least;
     }
     found.share = hypervolume(std::move(points), found.reference) / box;
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+        found.reference[i + 1] *= costs[i].is_maximised ? -1 : 1;
+    }
     return found;
 }
 

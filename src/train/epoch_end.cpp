@@ -7,10 +7,13 @@
 #include "learner.hpp"
 #include "watch.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <limits>
+#include <vector>
 
 namespace finch::train {
 
@@ -35,6 +38,20 @@ double objective_value(Objective objective, const Epoch& epoch) noexcept {
     return std::numeric_limits<double>::quiet_NaN();
 }
 
+namespace {
+
+/// Returns the macro F1 of an epoch; NaN for data with targets, or if the classes of some of the validated `samples`
+/// are not known: an earlier version of Finch wrote no counts into snapshots.
+double f1_of(std::span<const ClassCounts> classes, std::int64_t samples) {
+    std::int64_t counted = 0;
+    for (const ClassCounts& one : classes) {
+        counted += one.samples;
+    }
+    return counted == samples ? macro_f1(classes) : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
 void Training::end_epoch() {
     agree_on_epoch();
     if (profile_ != nullptr) {
@@ -48,20 +65,23 @@ void Training::end_epoch() {
 void Training::agree_on_epoch() {
     const backend::LapScope scope(profile_, backend::Activity::wait);
     std::array losses{sums_.training.loss, sums_.validation.loss};
-    std::array counts{sums_.training.correct, sums_.training.samples, sums_.validation.correct,
-                      sums_.validation.samples};
+    std::vector<std::int64_t> counts{sums_.training.correct, sums_.training.samples, sums_.validation.correct,
+                                     sums_.validation.samples};
+    const std::size_t first_class = counts.size();
+    std::ranges::copy(to_numbers(learner_->class_counts()), std::back_inserter(counts));
     group_.sum(losses);
     group_.sum(counts);
 
     Bytes bytes;
     if (group_.is_leader()) {
-        ByteWriter(bytes).put(judge(losses, counts));
+        ByteWriter(bytes).put(judge(losses, counts, to_class_counts(std::span(counts).subspan(first_class))));
     }
     group_.broadcast(bytes);
     obey(ByteReader(bytes).get<EpochDecision>());
 }
 
-Training::EpochDecision Training::judge(std::span<const double> losses, std::span<const std::int64_t> counts) {
+Training::EpochDecision Training::judge(std::span<const double> losses, std::span<const std::int64_t> counts,
+                                        std::span<const ClassCounts> classes) {
     const bool is_weighted = !class_weights_.empty();
     const double training_weight = is_weighted ? epoch_weight() : static_cast<double>(counts[1]);
     const double validation_weight =
@@ -79,7 +99,8 @@ Training::EpochDecision Training::judge(std::span<const double> losses, std::spa
                       .validation_loss = losses[1] / validation_weight,
                       .validation_accuracy = accuracy(counts[2], counts[3]),
                       .learning_rate = learning_rate(training_samples() - 1),
-                      .seconds = sums_.seconds};
+                      .seconds = sums_.seconds,
+                      .validation_f1 = f1_of(classes, counts[3])};
     const bool overflows = loss_scale_ && loss_scale_->is_exhausted();
     if (overflows || !std::isfinite(decision.epoch.training_loss) || !std::isfinite(decision.epoch.validation_loss)) {
         decision.state = State::diverged;
@@ -125,7 +146,7 @@ void Training::obey(const EpochDecision& decision) {
     position_ = {.epoch = position_.epoch + 1};
     sums_ = {};
     epoch_ranks_ = group_.size();
-    learner_->set_sums({}, {});
+    learner_->set_sums({}, {}, {});
 }
 
 }  // namespace finch::train

@@ -30,7 +30,10 @@ Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::Model
       micro_batches_(options.micro_batches),
       batches_ahead_(dataset.store ? normalisation.prefetch.batches : 0),
       scales_loss_(scales_loss(options)),
-      sums_(device, all_reduce, model_, options.micro_batches, timer_) {
+      sums_(device, all_reduce, model_, options.micro_batches, timer_),
+      labels_(loss_ == Loss::cross_entropy ? std::span<const std::int32_t>(dataset.labels)
+                                           : std::span<const std::int32_t>()),
+      class_counts_(labels_.empty() ? 0 : static_cast<std::size_t>(model_.plan().classes)) {
     backend::Images images = images_of(dataset, normalisation);
     backend::Images distorted = distorted_images_of(dataset, normalisation);
     for (backend::Images* const each : {&images, &distorted}) {
@@ -119,6 +122,7 @@ void Learner::train(std::span<const std::int64_t> indices, std::span<const StepP
 
 void Learner::validate(std::span<const std::int64_t> indices) {
     scalars_.assign(indices.size() / static_cast<std::size_t>(model_.plan().batch), {});
+    validated_.assign(indices.begin(), indices.end());
     attempt([&] {
         pack(Packed::average);
         run(validation_, indices, std::ssize(scalars_));
@@ -155,6 +159,9 @@ std::int64_t Learner::most_batches(const Work& work) const {
 double Learner::synchronize() {
     all_reduce_.synchronize();
     device_.synchronize();
+    if (validation_.is_under_way && !failed_) {
+        count_classes();
+    }
     double seconds = 0;
     for (Work* work : {&training_, &validation_}) {
         seconds += std::exchange(work->is_under_way, false) ? work->step->seconds() : 0;
@@ -165,6 +172,22 @@ double Learner::synchronize() {
     return seconds;
 }
 
+void Learner::count_classes() {
+    if (labels_.empty()) {
+        return;
+    }
+    const std::vector<std::int32_t> guesses = validation_.context->predictions();
+    for (std::size_t i = 0; i < validated_.size(); ++i) {
+        if (validated_[i] >= 0) {
+            const auto label = static_cast<std::size_t>(labels_[static_cast<std::size_t>(validated_[i])]);
+            const auto guess = static_cast<std::size_t>(guesses[i]);
+            ++class_counts_.at(label).samples;
+            ++class_counts_.at(guess).guesses;
+            class_counts_[label].hits += guess == label ? 1 : 0;
+        }
+    }
+}
+
 backend::LossSums Learner::sums(const Work& work) const {
     backend::LossSums sums = work.context->sums();
     if (failed_) {
@@ -173,9 +196,12 @@ backend::LossSums Learner::sums(const Work& work) const {
     return sums;
 }
 
-void Learner::set_sums(const backend::LossSums& training, const backend::LossSums& validation) {
+void Learner::set_sums(const backend::LossSums& training, const backend::LossSums& validation,
+                       std::span<const ClassCounts> classes) {
     training_.context->set_sums(training);
     validation_.context->set_sums(validation);
+    std::fill(class_counts_.begin(), class_counts_.end(), ClassCounts{});
+    std::copy(classes.begin(), classes.end(), class_counts_.begin());
 }
 
 std::optional<backend::LossScale> Learner::loss_scale() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "finch/base/class_counts.hpp"
 #include "finch/comm/all_reduce.hpp"
 #include "finch/nn/average.hpp"
 #include "finch/nn/model.hpp"
@@ -85,7 +86,11 @@ public:
     /// The losses that train() and validate() have summed since set_sums(). Valid only after synchronize().
     [[nodiscard]] backend::LossSums training_sums() const { return sums(training_); }
     [[nodiscard]] backend::LossSums validation_sums() const { return sums(validation_); }
-    void set_sums(const backend::LossSums& training, const backend::LossSums& validation);
+    /// The counts of the validated samples by class, in the same way; empty for data with targets.
+    [[nodiscard]] const std::vector<ClassCounts>& class_counts() const noexcept { return class_counts_; }
+    /// `classes`: the counts by class; empty: all 0.
+    void set_sums(const backend::LossSums& training, const backend::LossSums& validation,
+                  std::span<const ClassCounts> classes);
     /// Returns the loss scale, or nothing if the loss is not scaled. Valid only after synchronize().
     [[nodiscard]] std::optional<backend::LossScale> loss_scale() const;
     void set_loss_scale(const backend::LossScale& scale) { training_.context->set_loss_scale(scale); }
@@ -109,6 +114,7 @@ private:
     [[nodiscard]] std::int64_t most_batches(const Work& work) const;
     void run(Work& work, std::span<const std::int64_t> indices, std::int64_t steps);
     void fill(Work& work, std::span<const std::int64_t> indices);
+    void count_classes();
     template <class Action>
     void attempt(Action&& action);
     void enter(backend::Activity activity);
@@ -136,6 +142,9 @@ private:
     Packed packed_ = Packed::own;                      ///< after the enqueued steps
     std::unique_ptr<backend::CapturedStep> pack_own_;  ///< this and pack_average_: null without an average
     std::unique_ptr<backend::CapturedStep> pack_average_;
+    std::span<const std::int32_t> labels_;       ///< of the data set; empty for data with targets
+    std::vector<std::int64_t> validated_;        ///< images of the last validate(); −1 is padding
+    std::vector<ClassCounts> class_counts_;      ///< by class; empty for data with targets
     std::vector<backend::StepScalars> scalars_;  ///< of the steps to enqueue
     std::exception_ptr failure_;
     bool failed_ = false;  ///< a computation has failed; stays true

@@ -17,12 +17,17 @@ namespace {
 
 constexpr std::size_t sums_size = 7;  ///< columns of the array "partial_sums"
 
-constexpr std::size_t count_of_columns() {
+constexpr std::size_t count_of_columns(std::uint16_t version = last_version<Epoch>()) {
     std::size_t columns = 0;
-    for_each_field<Epoch>([&](const auto&) { ++columns; });
+    for_each_field<Epoch>([&](const auto& field) { columns += field.first_version <= version ? 1 : 0; });
     return columns;
 }
 constexpr std::size_t epoch_size = count_of_columns();  ///< columns of the array "curve": the fields of an Epoch
+/// The columns of "curve" in format 1, which lacked the last fields.
+constexpr std::size_t fewest_columns = count_of_columns(1);
+
+/// The name of the optional table of the validated samples by class: a row of to_numbers() for each rank.
+constexpr const char* class_counts = "class_counts";
 
 /// Returns one rank's row of the array "partial_sums". A double holds counts below 2^53 exactly.
 std::array<double, sums_size> to_row(const backend::LossSums& training, const backend::LossSums& validation,
@@ -41,7 +46,9 @@ Epoch epoch_from_row(std::span<const double> row) {
     std::size_t column = 0;
     for_each_field<Epoch>([&](const auto& field) {
         auto& value = epoch.*field.member;
-        value = static_cast<std::remove_reference_t<decltype(value)>>(row[column++]);
+        if (column < row.size()) {
+            value = static_cast<std::remove_reference_t<decltype(value)>>(row[column++]);
+        }
     });
     return epoch;
 }
@@ -76,6 +83,12 @@ const std::vector<double>& read_table(const NamedArrays& arrays, const char* nam
     return *values;
 }
 
+/// Returns the number of columns of the array "curve", which has fewer in a snapshot of an earlier format.
+std::size_t columns_of_curve(const NamedArrays& arrays, std::size_t rows) {
+    const auto* values = std::get_if<std::vector<double>>(&find_array(arrays, "curve").values);
+    return values == nullptr ? epoch_size : std::clamp(values->size() / rows, fewest_columns, epoch_size);
+}
+
 template <class T>
 void replace_scalar(NamedArrays& arrays, const std::string& name, T value) {
     for (NamedArray& array : arrays) {
@@ -97,6 +110,8 @@ NamedArrays Training::snapshot() {
     finish_steps();
     const auto row = to_row(sums_.training, sums_.validation, sums_.seconds);
     std::vector<double> rows = group_.gather(row);
+    const std::vector<std::int64_t> counts = to_numbers(learner_->class_counts());
+    std::vector<double> all_counts = group_.gather(std::vector<double>(counts.begin(), counts.end()));
     NamedArrays arrays{whole_number("seed", static_cast<std::int64_t>(recipe_.seed)),
                        whole_number("individual", static_cast<std::int64_t>(recipe_.individual)),
                        whole_number("training_samples", training_samples()),
@@ -113,6 +128,9 @@ NamedArrays Training::snapshot() {
                        whole_number("epochs_done", static_cast<std::int64_t>(curve_.size())),
                        whole_number("inherited_epochs", inherited_epochs_),
                        table("partial_sums", std::move(rows), sums_size)};
+    if (!counts.empty()) {
+        arrays.push_back(table(class_counts, std::move(all_counts), counts.size()));
+    }
     if (!curve_.empty()) {
         std::vector<double> values;
         for (const Epoch& epoch : curve_) {
@@ -187,7 +205,7 @@ void Training::restore(const NamedArrays& snapshot) {
     if (loss_scale) {
         learner_->set_loss_scale(*loss_scale);
     }
-    learner_->set_sums(sums.training, sums.validation);
+    learner_->set_sums(sums.training, sums.validation, sums.classes);
 
     loss_scale_ = loss_scale;
     best_state_ = std::move(best);
@@ -269,9 +287,11 @@ std::vector<Epoch> Training::read_curve(const NamedArrays& snapshot) const {
     }
     std::vector<Epoch> curve;
     if (epochs > 0) {
-        const auto& rows = read_table(snapshot, "curve", static_cast<std::size_t>(epochs), epoch_size);
-        for (std::size_t at = 0; at < rows.size(); at += epoch_size) {
-            curve.push_back(epoch_from_row(std::span(rows).subspan(at, epoch_size)));
+        const auto rows = static_cast<std::size_t>(epochs);
+        const std::size_t columns = columns_of_curve(snapshot, rows);
+        const auto& values = read_table(snapshot, "curve", rows, columns);
+        for (std::size_t at = 0; at < values.size(); at += columns) {
+            curve.push_back(epoch_from_row(std::span(values).subspan(at, columns)));
         }
     }
     return curve;
@@ -310,6 +330,22 @@ Training::Position Training::read_position(const NamedArrays& snapshot) const {
     return position;
 }
 
+/// Returns the counts by class of the rank `rank` of a snapshot; empty if the snapshot has none: of data with targets,
+/// or of format 1.
+std::vector<ClassCounts> Training::classes_of_rank(const NamedArrays& snapshot, std::int64_t ranks,
+                                                   std::int64_t rank) const {
+    const std::size_t columns = to_numbers(learner_->class_counts()).size();
+    const bool is_there = std::ranges::any_of(snapshot, [](const auto& array) { return array.name == class_counts; });
+    if (!is_there) {
+        return {};
+    }
+    const auto& rows = read_table(snapshot, class_counts, static_cast<std::size_t>(ranks), columns);
+    const auto at = std::span(rows).subspan(static_cast<std::size_t>(rank) * columns, columns);
+    std::vector<std::int64_t> numbers;
+    std::ranges::transform(at, std::back_inserter(numbers), [](double one) { return static_cast<std::int64_t>(one); });
+    return to_class_counts(numbers);
+}
+
 Training::PartialSums Training::read_partial_sums(const NamedArrays& snapshot) const {
     const auto ranks = read_scalar<std::int64_t>(snapshot, "ranks");
     if (ranks < 1) {
@@ -319,7 +355,10 @@ Training::PartialSums Training::read_partial_sums(const NamedArrays& snapshot) c
     const auto row = [&](std::int64_t rank) -> PartialSums {
         const auto at = std::span(rows).subspan(static_cast<std::size_t>(rank) * sums_size, sums_size);
         const auto count = [&](std::size_t column) { return static_cast<std::int64_t>(at[column]); };
-        return {.training = {at[0], count(1), count(2)}, .validation = {at[3], count(4), count(5)}, .seconds = at[6]};
+        return {.training = {at[0], count(1), count(2)},
+                .validation = {at[3], count(4), count(5)},
+                .seconds = at[6],
+                .classes = classes_of_rank(snapshot, ranks, rank)};
     };
     if (ranks == group_.size()) {
         return row(group_.rank());
@@ -335,6 +374,10 @@ Training::PartialSums Training::read_partial_sums(const NamedArrays& snapshot) c
         add(sums.training, other.training);
         add(sums.validation, other.validation);
         sums.seconds += rank == 0 ? other.seconds : 0;
+        sums.classes.resize(other.classes.size());
+        for (std::size_t one = 0; one < other.classes.size(); ++one) {
+            sums.classes[one] += other.classes[one];
+        }
     }
     return sums;
 }

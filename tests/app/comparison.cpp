@@ -52,7 +52,8 @@ TEST_CASE("compare: with a constant number of ranks, a replay is equal only if a
 }
 
 TEST_CASE("compare: checks all fields of an epoch except its seconds and ranks") {
-    const search::Individual recorded = trained_by({2, 2});
+    search::Individual recorded = trained_by({2, 2});
+    recorded.curve.back().validation_f1 = 0.5;
     const auto is_seen = [&](auto change) {
         std::vector<Epoch> curve = recorded.curve;
         change(curve.back());
@@ -65,7 +66,16 @@ TEST_CASE("compare: checks all fields of an epoch except its seconds and ranks")
     CHECK(is_seen([](Epoch& epoch) { epoch.validation_loss += 1e-15; }));
     CHECK(is_seen([](Epoch& epoch) { epoch.validation_accuracy += 1e-15; }));
     CHECK(is_seen([](Epoch& epoch) { epoch.learning_rate += 1e-15; }));
+    CHECK(is_seen([](Epoch& epoch) { epoch.validation_f1 = 0.75; }));
     CHECK_FALSE(is_seen([](Epoch& epoch) { epoch.seconds += 1; }));
+}
+
+TEST_CASE("compare: a number that the recording version did not know is not compared") {
+    const search::Individual recorded = trained_by({2, 2});  // its F1 is NaN
+    std::vector<Epoch> curve = recorded.curve;
+    curve.back().validation_f1 = 0.75;
+
+    CHECK(compare(curve, recorded, 2).equal);
 }
 
 TEST_CASE("compare: epochs after a change of the number of ranks do not have to be bitwise equal") {

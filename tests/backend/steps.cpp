@@ -245,6 +245,31 @@ TEST_CASE("softmax_cross_entropy: logits of a thousand do not overflow") {
     CHECK(difference(loss.grad, {1, -1, 0, 0}) < step_tolerance);
 }
 
+TEST_CASE("predictions: the class with the largest logit of each image of all steps, the first of equals") {
+    const auto device = make_device();
+    const Labels labels({0, 1, 2, 0, 1});
+    const auto context = device->make_step_context(labels.images(), 2);
+    const std::vector<Buffer> logits = [&] {
+        std::vector<Buffer> all;
+        all.push_back(on_device(*device, std::vector<float>{1, 3, 2, 4, 4, -1}));
+        all.push_back(on_device(*device, std::vector<float>{-2, -1, 0, 5, 1, 1}));
+        all.push_back(on_device(*device, std::vector<float>{-1, -3, -2, 9, 9, 9}));
+        return all;
+    }();
+    context->fill(std::vector<std::int64_t>{0, 1, 2, 3, 4, -1}, std::vector<StepScalars>(3));
+
+    for (const Buffer& step : logits) {
+        device->next_step(*context);
+        device->softmax_cross_entropy(*context, step.data(), 3, nullptr);
+    }
+    device->synchronize();
+
+    std::vector<std::int32_t> predictions = context->predictions();
+    REQUIRE(predictions.size() == 6);
+    predictions.pop_back();  // padding
+    CHECK(predictions == std::vector<std::int32_t>{1, 0, 2, 0, 0});
+}
+
 TEST_CASE("softmax_cross_entropy: a NaN logit gives a NaN loss") {
     const Loss loss = loss_of({std::nanf(""), 1}, 2, Labels({1}), {0}, 1);
 

@@ -54,6 +54,15 @@ constexpr auto fields_of(const WithBox*) {
     return std::tuple{Field{"number", &WithBox::number, ""}, Field{"inner", &WithBox::inner, ""}.since(2)};
 }
 
+struct Point {
+    double x = 0;
+    double y = 7;
+    bool operator==(const Point&) const = default;
+};
+constexpr auto fields_of(const Point*) {
+    return std::tuple{Field{"x", &Point::x, ""}, Field{"y", &Point::y, ""}.since(2)};
+}
+
 struct Short {
     int a = 0;
     int b = 0;
@@ -105,6 +114,28 @@ TEST_CASE("bytes: all members round-trip, and the bytes have no padding") {
 
     CHECK(bytes.size() == 8 + 16 + 1 + (4 + 5) + (4 + 16) + 1 + (4 + 8) + (4 + 5));
     CHECK(read(bytes, 2) == some());
+}
+
+TEST_CASE("bytes of an older version: a list of structs without padding, to which a later version added a member") {
+    struct OldPoint {
+        double x = 0;
+    };
+    Bytes bytes;
+    ByteWriter writer(bytes);
+    const std::vector<OldPoint> old{{1.5}, {2.5}};
+    writer.put_all(std::span<const OldPoint>(old));
+    const std::vector<Point> present{{3, 4}};
+    put_value(writer, present);
+    ByteReader reader(bytes);
+    std::vector<Point> first;
+    std::vector<Point> second;
+
+    get_value(reader, first, 1);
+    get_value(reader, second, 2);
+
+    CHECK(first == std::vector<Point>{{1.5, 7}, {2.5, 7}});
+    CHECK(second == present);
+    CHECK(reader.left() == 0);
 }
 
 TEST_CASE("bytes of an older version: members that this version lacked keep their values") {

@@ -28,7 +28,7 @@ TEST_CASE("search.objective accepts one loss and different costs, and then refus
                    "accepted: validation_loss"));
     CHECK(contains(with("propagator: genetic, objective: [validation_loss, validation_error]"),
                    "search.objective[1]: 'validation_error' is a loss, and only the first objective is one; accepted: "
-                   "-accuracy, parameters"));
+                   "-accuracy, -f1, parameters"));
     CHECK(contains(with("propagator: genetic, objective: [validation_loss, seconds, seconds]"),
                    "search.objective[2]: 'seconds' is listed twice; accepted: each objective once"));
     CHECK(contains(with("propagator: genetic, objective: [validation_loss, size]"), "did you mean") == false);
@@ -44,6 +44,21 @@ TEST_CASE("search.objective accepts one loss and different costs, and then refus
     CHECK(with(two + "propagator: genetic, budget: {evaluations: 1000, target_loss: 0.5}") == "");
     CHECK_FALSE(
         config::parse("search: {" + two + "propagator: genetic, budget: {evaluations: 1000}}", "").final_choice);
+}
+
+TEST_CASE("search.objective accepts macro F1 as -f1, and search.limits as f1; programs have none") {
+    const config::Config config = config::parse(
+        "search: {objective: [validation_loss, -accuracy, -f1], propagator: genetic, limits: [f1 >= 0.5]}",
+        "file.yaml");
+
+    CHECK(to_text(config.costs.at(1)) == "-f1");
+    CHECK(config.limits.at(0).cost.quantity == search::Quantity::f1);
+    CHECK(contains(problem_of("search: {objective: [validation_loss, f1], propagator: genetic}"),
+                   "search.objective[1]: 'f1' is unknown (did you mean '-f1'?)"));
+    CHECK(contains(problem_of("search: {objective: {command: run, objectives: [loss, -f1]}, propagator: genetic}"),
+                   "search.objective.objectives[1]: '-f1' is no cost of programs"));
+    CHECK(contains(problem_of("search: {objective: {command: run}, limits: [f1 >= 0.5]}"),
+                   "search.limits[0]: 'f1 >= 0.5': results of programs have no f1"));
 }
 
 TEST_CASE("search.objective.objectives names quantities of programs, and a minus maximises one") {
@@ -108,7 +123,7 @@ TEST_CASE("search.limits are refused with their place if they cannot be read or 
                    "'metric.f1 >= 5': results of networks have no metrics; accepted: loss"));
     CHECK(contains(problem_of("search: {limits: [1]}"), "search.limits[0]"));
     CHECK(contains(problem_of("search: {objective: {command: run}, limits: [metric.a <= 1], reuse: [runs/a]}"),
-                   "search.limits[0]: 'metric.a <= 1': the results of search.reuse have no metrics"));
+                   "search.limits[0]: 'metric.a <= 1': the results of search.reuse have no f1 and no metrics"));
 }
 
 }  // namespace

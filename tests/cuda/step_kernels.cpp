@@ -91,8 +91,12 @@ struct LossTrial {
             {.next = 2, .current = {.grad_scale = grad_scale}, .sums = {.loss = 2, .correct = 1, .samples = 10}}});
         const DeviceArray device_logits(logits);
         const DeviceArray grad(std::vector<float>(logits.size(), 77));
-        const StepView view{
-            .indices = device_indices.data(), .state = state.data(), .answers = device_labels.data(), .batch = batch};
+        const DeviceArray predictions(std::vector<std::int32_t>(all.size(), -1));
+        const StepView view{.indices = device_indices.data(),
+                            .predictions = predictions.data(),
+                            .state = state.data(),
+                            .answers = device_labels.data(),
+                            .batch = batch};
         launch_softmax_cross_entropy(stream.get(), view, device_logits.data(), classes, grad.data());
         return {state.values().front(), grad.values()};
     }

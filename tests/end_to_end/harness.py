@@ -142,7 +142,7 @@ def curves(run):
     for row in rows:
         table.setdefault(row["individual"], []).append(
             tuple(row[name] for name in ("epoch", "training_loss", "training_accuracy", "validation_loss",
-                                         "validation_accuracy", "learning_rate")))
+                                         "validation_accuracy", "validation_f1", "learning_rate")))
     return table
 
 

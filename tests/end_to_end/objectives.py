@@ -2,6 +2,8 @@
 finds."""
 import csv
 import io
+import json
+import re
 
 import h5py
 
@@ -72,7 +74,23 @@ with Folder() as folder:
 
     refused = folder.run(4, "evolve", "two.yaml", "--run", "runs/other", "--set", "search.propagator=tpe", expect=2)
     check("search.propagator" in refused and "accepted: auto, " in refused, refused)
-    passed("what knows one objective refuses")
+    passed("what supports one objective refuses")
+
+    folder.run(4, "evolve", "two.yaml", "--run", "runs/f1", "--set", "search.objective=[validation_loss, -f1]", "--set", "search.propagator=auto", "--set", "search.pruning=median",
+               "--set", "training.epochs=4")
+    rows = [row for row in table(folder, "runs/f1") if row["outcome"] == "evaluated"]
+    for row in rows:
+        curve = json.loads(folder.run(0, "show", "runs/f1", row["id"], "--json"))["curve"]
+        f1 = curve[int(row["best_epoch"]) - 1]["validation_f1"]
+        check(0 < f1 <= 1 and f1 == float(row["objective_metric_1"]), f"{row['id']}: F1 {f1}, as an objective {row['objective_metric_1']}")
+    shown = folder.run(0, "show", "runs/f1")
+    front = shown[shown.index("the front:"):].splitlines()
+    check(front[1].split()[:3] == ["id", "loss", "f1"], front[:2])
+    share = json.loads(folder.run(0, "show", "runs/f1", "--json"))["hypervolume"]
+    said = re.search(r"hypervolume: ([0-9.]+)", shown)
+    check((share is None) == (said is None) and (said is None or abs(share["share"] - float(said[1])) < 1e-4), f"{share} {said}")
+    check("macro F1" in folder.run(0, "show", "runs/f1", rows[0]["id"]), "the learning curve has no F1")
+    passed(f"macro F1 of {len(rows)} networks is an objective and a column of the curve")
 
 
 PROGRAM = """

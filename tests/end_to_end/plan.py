@@ -80,6 +80,13 @@ with Folder() as folder:
     check(node < asked <= 4 * of_cpu < 1.1 * node, f"memory: {node}, {asked}, {of_cpu}")
     two, eight = memory(folder, "tiny.yaml", 2), memory(folder, "tiny.yaml", 8)
     check(abs((eight - node) - 2 * (node - two)) <= 3, f"every rank more does not take alike: {two}, {node}, {eight} for 2, 4, 8")
+    limited = folder.run(0, "plan", "tiny.yaml", *FOUR, "--set", f"search.limits=[parameters <= {first + more + last}]")
+    check(f"networks: {first + last} to {first + more + last} parameters" in limited and "break search.limits and are left out" in limited, limited)
+    wide = TINY.replace("channels: 4", "channels: $channels").replace("    layers:", "    channels: {int: [1, 512]}\n    layers:")
+    folder.write("wide.yaml", wide)
+    folder.write("limited.yaml", wide.replace("  budget:", "  limits: [parameters <= 10000]\n  budget:"))
+    unlimited, bounded = memory(folder, "wide.yaml", 4), memory(folder, "limited.yaml", 4)
+    check(bounded < unlimited - 50, f"networks over the limit count in the memory: {bounded} MiB, without the limit {unlimited}")
     folder.write("few.yaml", TINY.replace("size: 12", "size: 28"))
     folder.write("many.yaml", TINY.replace("samples: 600, size: 12", "samples: 30000, size: 28"))  # 26.3 MiB with 5000 test images
     once = memory(folder, "many.yaml", 8) - memory(folder, "few.yaml", 8)

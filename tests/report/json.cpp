@@ -97,6 +97,30 @@ TEST_CASE("json: a run contains its best individuals, with exact numbers, words 
     CHECK(std::string(run["workers"][0]["node"].GetString()) == "new");
 }
 
+TEST_CASE("json: with several objectives, the hypervolume of the front has a reference point as it is reported") {
+    std::vector<search::Individual> all{evaluated(1, 0.5), evaluated(2, 1)};
+    all[0].accuracy = 0.25;
+    all[1].accuracy = 0.75;
+    const std::vector<search::Cost> costs{{.quantity = search::Quantity::accuracy, .is_maximised = true}};
+    const auto run = [&] {
+        const auto recovered = run_of_json(all);
+        return parsed(report::run_json(recovered, recovered.space, {.costs = costs}, "runs/a", 2));
+    };
+
+    const auto two = run();
+    all.pop_back();
+    const auto one = run();
+
+    // The reference is 0.05 to the worse side of the front: 1.05 and 0.2. The box is 0.55 x 0.55; each point dominates
+    // 0.55 x 0.05 of it, and both dominate 0.05 x 0.05.
+    CHECK(two["hypervolume"]["share"].GetDouble() == doctest::Approx((2 * 0.55 * 0.05 - 0.05 * 0.05) / (0.55 * 0.55)));
+    CHECK(two["hypervolume"]["reference"]["loss"].GetDouble() == doctest::Approx(1.05));
+    CHECK(two["hypervolume"]["reference"]["accuracy"].GetDouble() == doctest::Approx(0.2));
+    CHECK(one["hypervolume"].IsNull());
+    const auto recovered = run_of_json(all);
+    CHECK_FALSE(parsed(report::run_json(recovered, recovered.space, {}, "runs/a", 2)).HasMember("hypervolume"));
+}
+
 TEST_CASE("json: an individual contains its learning curve") {
     search::Individual one = evaluated(1, 0.25);
     one.curve = {{.epoch = 1, .validation_loss = 0.5}, {.epoch = 2, .validation_loss = 0.25}};

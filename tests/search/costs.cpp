@@ -84,7 +84,8 @@ TEST_CASE("parse_limit: NAME <= NUMBER and NAME >= NUMBER, with or without blank
 
 TEST_CASE("parse_limit: a limit that cannot be read is refused with what is accepted") {
     CHECK(contains(problem_of("parameter <= 5"), "'parameter' is no number of a result (did you mean 'parameters'?)"));
-    CHECK(contains(problem_of("parameter <= 5"), "accepted: loss, accuracy, parameters, seconds, joules, metric.NAME"));
+    CHECK(contains(problem_of("parameter <= 5"),
+                   "accepted: loss, accuracy, f1, parameters, seconds, joules, metric.NAME"));
     CHECK(contains(problem_of("-accuracy <= 5"), "'-accuracy' is no number of a result"));
     CHECK(contains(problem_of("parameters"), "has no <= or >=; accepted: NAME <= NUMBER or NAME >= NUMBER"));
     CHECK(contains(problem_of("parameters < 5"), "has no <= or >="));
@@ -106,6 +107,25 @@ TEST_CASE("judge: the violation is the sum of the excesses, and of a metric the 
     CHECK(one.violation == doctest::Approx(1 + 0.5));
     CHECK(one.objective_metrics[0] == 20);
     CHECK(std::isnan(one.objective_metrics[1]));
+}
+
+TEST_CASE("judge: f1 is that of the best epoch, as an objective and as a limit; unknown if the epoch has none") {
+    Individual one = evaluated(1, 0.5);
+    one.best_epoch = 2;
+    one.curve = {{.epoch = 1, .validation_f1 = 0.9}, {.epoch = 2, .validation_f1 = 0.5}, {.epoch = 3}};
+    Cost cost = *parse_cost("-f1");
+    cost.place = 1;
+    const std::vector<Limit> limits{parse_limit("f1 >= 0.75")};
+
+    CHECK_FALSE(judge(std::vector{cost}, limits, one));
+
+    CHECK(one.objective_metrics[1] == 0.5);
+    CHECK(cost_of(cost, one) == -0.5);
+    CHECK(one.violation == doctest::Approx(1.0 / 3));
+    one.best_epoch = 3;
+    CHECK_FALSE(judge(std::vector{cost}, limits, one));
+    CHECK(cost_of(cost, one) == infinity);
+    CHECK(one.violation == infinity);
 }
 
 TEST_CASE("judge: a metric that was not reported is a problem that names the metrics that were") {

@@ -260,7 +260,7 @@ TEST_CASE("an archive with a newer format is refused, naming both versions, and 
 
     std::vector<std::string> problems;
     CHECK_THROWS_WITH_AS(static_cast<void>(read_archive(path, problems, OnDamage::set_aside)),
-                         doctest::Contains("has format version 2, written by finch 99.1"), FileError);
+                         doctest::Contains("has format version 3, written by finch 99.1"), FileError);
     CHECK(std::filesystem::exists(path));
 }
 

@@ -85,6 +85,13 @@ private:
             return sums;
         }
         void set_sums(const backend::LossSums& sums) override { context->set_sums(sums); }
+        [[nodiscard]] std::vector<std::int32_t> predictions() const override {
+            std::vector<std::int32_t> predictions = context->predictions();
+            if (!device.waiting_.empty()) {
+                predictions.assign(predictions.size(), 0);
+            }
+            return predictions;
+        }
         [[nodiscard]] backend::LossScale loss_scale() const override {
             return device.waiting_.empty() ? context->loss_scale() : backend::LossScale{.scale = 0};
         }

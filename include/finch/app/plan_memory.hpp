@@ -11,10 +11,12 @@
 /// The memory estimates of finch plan.
 namespace finch::app {
 
-/// Statistics of the networks in the search space. Each byte count is the maximum over the networks, on one rank.
+/// Statistics of the networks in the search space that keep the limit on `parameters`; others are never trained. Each
+/// byte count is the maximum over these networks, on one rank.
 struct Networks {
     std::size_t tried = 0;
     std::size_t possible = 0;
+    std::size_t too_large = 0;  ///< networks that break the limit on `parameters`
     std::int64_t fewest_parameters = 0;
     std::int64_t most_parameters = 0;
     std::int64_t training_bytes = 0;

@@ -95,6 +95,10 @@ public:
     /// Device::synchronize().
     [[nodiscard]] virtual LossSums sums() const = 0;
     virtual void set_sums(const LossSums& sums) = 0;
+    /// Returns the class with the largest logit (the first of equals) for each image of the last fill(): (steps,
+    /// batch). The entries of padding, and of images without a loss by label, mean nothing. Valid only after
+    /// Device::synchronize().
+    [[nodiscard]] virtual std::vector<std::int32_t> predictions() const = 0;
     /// Returns the loss scale of the next step. The scale is 1 until set_loss_scale() sets the scale. Device::unscale()
     /// changes the scale. Valid only after Device::synchronize().
     [[nodiscard]] virtual LossScale loss_scale() const = 0;

@@ -3,6 +3,7 @@
 #include "finch/base/fields.hpp"
 
 #include <cstdint>
+#include <limits>
 
 namespace finch {
 
@@ -16,6 +17,7 @@ struct Epoch {
     double validation_accuracy = 0;
     double learning_rate = 0;
     double seconds = 0;
+    double validation_f1 = std::numeric_limits<double>::quiet_NaN();
 };
 
 constexpr auto fields_of(const Epoch*) {
@@ -34,6 +36,10 @@ constexpr auto fields_of(const Epoch*) {
         Field{"learning_rate", &Epoch::learning_rate, "learning rate of the epoch's last step"}.repeated(),
         Field{"seconds", &Epoch::seconds,
               "time of the epoch's training and validation batches on the leader's device, in seconds"},
+        Field{"validation_f1", &Epoch::validation_f1,
+              "macro F1 on the validation set; NaN: regression, a program, or not recorded"}
+            .since(2)
+            .repeated(),
     };
 }
 static_assert(lists_every_member<Epoch>);

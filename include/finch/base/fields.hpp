@@ -243,6 +243,18 @@ void put_value(ByteWriter& writer, const T& value) {
     }
 }
 
+/// Returns the last format version that added a field to T, or to the elements of a list; 1 for other types.
+template <class T>
+[[nodiscard]] consteval std::uint16_t last_version() {
+    std::uint16_t last = 1;
+    if constexpr (Recorded<T>) {
+        for_each_field<T>([&last](const auto& field) { last = std::max(last, field.first_version); });
+    } else if constexpr (is_list<T>) {
+        last = last_version<typename T::value_type>();
+    }
+    return last;
+}
+
 /// Reads a value that put_value() wrote in format `version`. Fields that `version` does not have keep their values.
 /// Throws FileError.
 template <class T>
@@ -258,9 +270,13 @@ void get_value(ByteReader& reader, T& value, std::uint16_t version) {
         shrink(value);
     } else if constexpr (std::same_as<T, std::string>) {
         value = reader.get_text();
-    } else if constexpr (is_plain_list<T>) {
-        value = reader.get_all<typename T::value_type>();
     } else if constexpr (is_list<T>) {
+        if constexpr (is_plain_list<T>) {
+            if (version >= last_version<T>()) {
+                value = reader.get_all<typename T::value_type>();
+                return;
+            }
+        }
         value.clear();
         for (auto left = reader.get<std::uint32_t>(); left > 0; --left) {
             get_value(reader, value.emplace_back(), version);

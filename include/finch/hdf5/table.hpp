@@ -107,8 +107,8 @@ public:
     [[nodiscard]] std::size_t type_bytes() const;
     /// Writes the table. Throws ApiError.
     void write(hid_t at, const std::string& name) const { write(at, name, nullptr, {}); }
-    /// Writes the rows `kept` of an earlier table, then the rows of this table. Columns that the earlier table lacks
-    /// are zero in its rows.
+    /// Writes the rows `kept` of an earlier table, then the rows of this table. Numbers that the earlier table lacks
+    /// are NaN in its rows if they are doubles, and 0 otherwise.
     void write(hid_t at, const std::string& name, const LargeTable* earlier, std::span<const RowRange> kept) const;
 
 private:
@@ -139,6 +139,7 @@ private:
     [[nodiscard]] static Hid fixed_text(std::size_t width);
     [[nodiscard]] static Hid variable_text();
     [[nodiscard]] Hid row_type() const;
+    [[nodiscard]] std::vector<std::byte> row_of_missing_values(std::size_t bytes) const;
 
     std::size_t rows_;
     std::vector<Column> columns_;

@@ -26,10 +26,8 @@ struct Classification {
     std::int64_t samples = 0;
     std::vector<std::int64_t> confusion{};  ///< (classes, classes): samples by true (row) and predicted class (column)
     double accuracy = 0;
-    std::optional<double> top_5{};  ///< top-5 accuracy; only if there are 6 or more classes
-    /// The mean F1 over classes, equal to scikit-learn's f1_score(average="macro"). The F1 of a class is 2·hits /
-    /// (samples + guesses), and 0 without hits. A class without samples and guesses is not part of the mean.
-    double macro_f1 = 0;
+    std::optional<double> top_5{};              ///< top-5 accuracy; only if there are 6 or more classes
+    double macro_f1 = 0;                        ///< finch::macro_f1(); NaN without samples
     std::vector<std::int64_t> class_samples{};  ///< number of samples of each class
     std::vector<double> recall{};  ///< share of each class that is predicted correctly; NaN without samples
     /// The expected calibration error (Guo et al. 2017, "On Calibration of Modern Neural Networks", equation 5): the

@@ -9,8 +9,8 @@
 namespace finch::report {
 
 /// Returns the content of `finch show` as one JSON object: run, state, counts, and the measure of the losses. The
-/// object also contains the `top` best individuals of the run and of each island by `competition`, and the workers of
-/// the last start. NaN becomes null.
+/// object also contains the `top` best individuals of the run and of each island by `competition`, the workers of the
+/// last start and, with several objectives, the hypervolume of the front. NaN becomes null.
 [[nodiscard]] std::string run_json(const store::Recovered& recovered, const search::Space& space,
                                    const Competition& competition, const std::string& run, int top);
 

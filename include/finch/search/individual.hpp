@@ -224,7 +224,7 @@ constexpr auto fields_of(const Individual*) {
               "sum over the limits of search.limits that it breaks of the excess as a share of the bound; 0: none"}
             .result(),
         Field{"objective_metric", &Individual::objective_metrics,
-              "values of the metrics in search.objective, in their order; NaN: none"}
+              "values of f1 and of the metrics in search.objective, in their order; NaN: none"}
             .result(),
         Field{"accuracy", &Individual::accuracy, "accuracy on the validation set at the best epoch; NaN: not measured"}
             .result(),
@@ -356,7 +356,7 @@ bool mark_bad_loss(Individual& individual);
 
 /// write_individual() appends the individual to `out`, its learning curve only if `with_curve`. read_individual() reads
 /// an individual with or without its curve. Throws FileError if the bytes are not a valid individual.
-inline constexpr std::uint16_t individual_version = 1;
+inline constexpr std::uint16_t individual_version = 2;
 void write_individual(const Individual& individual, bool with_curve, Bytes& out);
 [[nodiscard]] Individual read_individual(ByteReader& reader, std::uint16_t version = individual_version);
 

@@ -47,7 +47,7 @@ struct ObjectiveValues {
 /// which is the largest values of the front, and a tenth of its range more.
 struct FrontVolume {
     double share = 0;
-    std::vector<double> reference;
+    std::vector<double> reference;  ///< the values as they are reported
 };
 /// Returns nothing if all individuals of the front agree in an objective.
 [[nodiscard]] std::optional<FrontVolume> volume_of(std::span<const Individual* const> front,

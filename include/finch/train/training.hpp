@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/backend/device.hpp"
+#include "finch/base/class_counts.hpp"
 #include "finch/base/epoch.hpp"
 #include "finch/base/metric.hpp"
 #include "finch/base/named_array.hpp"
@@ -172,6 +173,7 @@ private:
         backend::LossSums training;
         backend::LossSums validation;
         double seconds = 0;
+        std::vector<ClassCounts> classes = {};  ///< only from a snapshot; otherwise the learner has them
     };
 
     /// The average of the weights in a snapshot.
@@ -204,13 +206,16 @@ private:
 
     void end_epoch();
     void agree_on_epoch();
-    [[nodiscard]] EpochDecision judge(std::span<const double> losses, std::span<const std::int64_t> counts);
+    [[nodiscard]] EpochDecision judge(std::span<const double> losses, std::span<const std::int64_t> counts,
+                                      std::span<const ClassCounts> classes);
     [[nodiscard]] bool is_pruned_after(const Epoch& epoch) const;
     void obey(const EpochDecision& decision);
 
     void check_identity(const NamedArrays& snapshot) const;
     [[nodiscard]] Position read_position(const NamedArrays& snapshot) const;
     [[nodiscard]] PartialSums read_partial_sums(const NamedArrays& snapshot) const;
+    [[nodiscard]] std::vector<ClassCounts> classes_of_rank(const NamedArrays& snapshot, std::int64_t ranks,
+                                                           std::int64_t rank) const;
     [[nodiscard]] std::optional<Average> read_average(const NamedArrays& snapshot) const;
     [[nodiscard]] std::optional<backend::LossScale> read_loss_scale(const NamedArrays& snapshot) const;
     [[nodiscard]] std::vector<Epoch> read_curve(const NamedArrays& snapshot) const;

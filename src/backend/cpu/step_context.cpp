@@ -18,8 +18,9 @@ double log_sum_exp(std::span<const float> row, float largest) {
 }
 
 /// Adds the loss of a sample with a label to `sums`. Writes the sample's gradient to `grad` unless `grad` is null.
-void add_label(std::span<const float> row, std::size_t label, std::span<const float> weights,
-               const StepScalars& scalars, float* grad, LossSums& sums) {
+/// Returns the predicted class.
+std::int32_t add_label(std::span<const float> row, std::size_t label, std::span<const float> weights,
+                       const StepScalars& scalars, float* grad, LossSums& sums) {
     const auto largest = std::max_element(row.begin(), row.end());
     const double total = log_sum_exp(row, *largest);
     const auto smoothing = static_cast<double>(scalars.label_smoothing);
@@ -32,17 +33,19 @@ void add_label(std::span<const float> row, std::size_t label, std::span<const fl
         all += weights.empty() ? 0 : spread * weight(c);
         loss -= spread * weight(c) * static_cast<double>(row[c]);
     }
+    const auto predicted = static_cast<std::size_t>(largest - row.begin());
     sums.loss += all * total + loss;
-    sums.correct += static_cast<std::size_t>(largest - row.begin()) == label ? 1 : 0;
+    sums.correct += predicted == label ? 1 : 0;
     sums.samples += 1;
     for (std::size_t c = 0; grad != nullptr && c < row.size(); ++c) {
         const double target = ((c == label ? 1 - smoothing : 0.0) + spread) * weight(c);
         const double share = all * std::exp(static_cast<double>(row[c]) - total) - target;
         grad[c] = static_cast<float>(share * static_cast<double>(scalars.grad_scale));
     }
+    return static_cast<std::int32_t>(predicted);
 }
 
-/// Like add_label(), but for a sample with a regression target.
+/// Like add_label(), but for a sample with a regression target, which has no class.
 void add_target(std::span<const float> row, const float* target, Regression kind, const StepScalars& scalars,
                 float* grad, LossSums& sums) {
     const double share = 1 / static_cast<double>(row.size());
@@ -77,6 +80,7 @@ void CpuStepContext::fill(std::span<const std::int64_t> indices, std::span<const
     samples_ = real_samples(indices, steps.size(), batch_, capacity());
     indices_.assign(indices.begin(), indices.end());
     steps_.assign(steps.begin(), steps.end());
+    predictions_.resize(indices.size());
     begun_ = 0;
     if (loader_) {
         loader_->want(indices);
@@ -101,6 +105,7 @@ std::unique_ptr<StepContext> CpuStepContext::block(std::int64_t first, std::int6
     block->steps_ = {scalars()};
     block->steps_.front().first_sample += first;
     block->begun_ = 1;
+    block->predicted_ = predicted_ + first;
     if (loader_) {
         block->brought_ = brought_.subspan(begin * images_->bytes_per_image());
     }
@@ -197,8 +202,9 @@ void CpuStepContext::each_sample(std::int64_t columns, float* grad, AddSample ad
 void CpuStepContext::softmax_cross_entropy(const float* logits, std::int64_t classes, float* grad) {
     const auto columns = static_cast<std::size_t>(classes);
     each_sample(classes, grad, [&](std::size_t row, std::size_t sample, float* grad_row) {
-        add_label({logits + row * columns, columns}, static_cast<std::size_t>(images_->labels[sample]),
-                  images_->class_weights, scalars(), grad_row, sums_);
+        predicted_[row] =
+            add_label({logits + row * columns, columns}, static_cast<std::size_t>(images_->labels[sample]),
+                      images_->class_weights, scalars(), grad_row, sums_);
     });
 }
 

@@ -21,8 +21,12 @@ public:
     [[nodiscard]] std::unique_ptr<StepContext> block(std::int64_t first, std::int64_t rows) override;
     [[nodiscard]] LossSums sums() const override { return sums_; }
     void set_sums(const LossSums& sums) override { sums_ = sums; }
+    [[nodiscard]] std::vector<std::int32_t> predictions() const override { return predictions_; }
 
-    void next_step() { steps_.at(begun_++).grad_scale *= scale_.scale; }
+    void next_step() {
+        steps_.at(begun_++).grad_scale *= scale_.scale;
+        predicted_ = predictions_.data() + (begun_ - 1) * batch_;
+    }
     [[nodiscard]] LossScale loss_scale() const override { return scale_; }
     void set_loss_scale(const LossScale& scale) override { scale_ = scale; }
     /// True if the current step is skipped. A skipped step changes nothing.
@@ -77,6 +81,8 @@ private:
     std::size_t loaded_ = 0;                 ///< steps since fill() for which the loader has delivered images
     std::span<const std::uint8_t> brought_;  ///< images of the last of these steps
     LossSums sums_;
+    std::vector<std::int32_t> predictions_;  ///< empty in a block
+    std::int32_t* predicted_ = nullptr;      ///< predictions of the current step; of a block: in its parent
     LossScale scale_;
 };
 

@@ -65,11 +65,13 @@ void CudaStepContext::allocate_steps() {
     const std::size_t bytes = steps * (row_bytes + batch_ * sizeof(std::int64_t));
     steps_ = stream_.allocate(bytes);
     host_steps_ = stream_.allocate_pinned(bytes);
+    predictions_ = stream_.allocate(steps * batch_ * sizeof(std::int32_t));
     state_ = stream_.allocate(sizeof(StepState));
     host_state_ = stream_.allocate_pinned(sizeof(StepState));
     view_.rows = static_cast<const StepRow*>(steps_.get());
     view_.indices =
         reinterpret_cast<const std::int64_t*>(static_cast<const std::byte*>(steps_.get()) + steps * row_bytes);
+    view_.predictions = static_cast<std::int32_t*>(predictions_.get());
     view_.state = static_cast<StepState*>(state_.get());
     set_loss_scale({});
 }
@@ -117,6 +119,7 @@ void CudaStepContext::allocate_staging() {
 
 void CudaStepContext::fill(std::span<const std::int64_t> indices, std::span<const StepScalars> steps) {
     const std::vector<std::int64_t> samples = real_samples(indices, steps.size(), batch_, capacity_);
+    filled_ = indices.size();
     if (steps.empty()) {
         return;
     }
@@ -219,6 +222,13 @@ LossSums CudaStepContext::sums() const {
 }
 void CudaStepContext::set_sums(const LossSums& sums) {
     write(sums, view_.state->sums);
+}
+std::vector<std::int32_t> CudaStepContext::predictions() const {
+    std::vector<std::int32_t> found(filled_);
+    FINCH_CUDA(cudaMemcpyAsync(found.data(), view_.predictions, filled_ * sizeof(std::int32_t), cudaMemcpyDeviceToHost,
+                               stream_.get()));
+    FINCH_CUDA(cudaStreamSynchronize(stream_.get()));
+    return found;
 }
 LossScale CudaStepContext::loss_scale() const {
     return read(view_.state->loss_scale);

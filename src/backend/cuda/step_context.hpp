@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace finch::backend::cuda {
 
@@ -28,6 +29,7 @@ public:
     void announce(std::span<const std::int64_t> indices) override;
     [[nodiscard]] LossSums sums() const override;
     void set_sums(const LossSums& sums) override;
+    [[nodiscard]] std::vector<std::int32_t> predictions() const override;
     [[nodiscard]] LossScale loss_scale() const override;
     void set_loss_scale(const LossScale& scale) override;
 
@@ -56,6 +58,8 @@ private:
     StreamMemory constants_;  ///< mean, deviation, class weights
     StreamMemory state_;
     StreamMemory steps_;        ///< rows, then indices
+    StreamMemory predictions_;  ///< (steps, batch)
+    std::size_t filled_ = 0;    ///< number of indices of the last fill()
     PinnedPiece host_steps_;    ///< the host copy of steps_
     PinnedPiece host_state_;    ///< for reads and writes of state_
     StreamMemory brought_;      ///< pixels, then answers, of one fill(), if the images are not resident

@@ -33,6 +33,7 @@ struct StepState {
 struct StepView {
     const StepRow* rows = nullptr;          ///< (steps)
     const std::int64_t* indices = nullptr;  ///< (steps, batch); −1 is padding
+    std::int32_t* predictions = nullptr;    ///< (steps, batch): the predicted classes, from a loss by label
     StepState* state = nullptr;
     const std::uint8_t* pixels = nullptr;  ///< (samples, H·W·C), as bytes
     const void* answers = nullptr;         ///< labels int32 (samples), or targets float (samples, target_size)
@@ -60,6 +61,10 @@ struct StepView {
     /// Returns the image indices (batch) of the current step.
     [[nodiscard]] FINCH_PORTABLE const std::int64_t* present_indices() const {
         return indices + (state->next - 1) * batch;
+    }
+    /// Returns the predicted classes (batch) of the current step.
+    [[nodiscard]] FINCH_PORTABLE std::int32_t* present_predictions() const {
+        return predictions + (state->next - 1) * batch;
     }
 };
 

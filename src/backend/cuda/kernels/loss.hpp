@@ -45,7 +45,7 @@ FINCH_DEVICE void add_block_sums(Thread& thread, BlockSums own, LossSums& all) {
     }
 }
 
-/// The kernel for softmax cross-entropy, its gradient, and the number of correctly classified samples. The kernel runs
+/// The kernel for softmax cross-entropy, its gradient, and the predicted classes. The kernel runs
 /// in one block, so that all sums have one order. `lanes` neighbouring threads share a sample; `lanes` is a power of
 /// two up to 32. The number of threads must be a multiple of 32. Shared memory: one BlockSums per warp.
 template <int lanes>
@@ -109,6 +109,7 @@ private:
             own.loss +=
                 all * total - (1 - smoothing) * weight(label) * static_cast<double>(row[label]) - spread_out.logits;
             own.correct += largest.column == label ? 1 : 0;
+            step.present_predictions()[sample] = largest.column;
             own.samples += 1;
         }
         if (grad != nullptr && there) {
