@@ -504,13 +504,14 @@ def layer_norm(run, size):
 
 # ---- Steps: batches, losses, gradients, optimizers. ----
 
-def step_view(run, state, batch, indices, pixels, answers, channels, per_image, class_weights=None, distortions=(0, 0, 0, 0, 0, 0.0)):
+def step_view(run, state, batch, indices, pixels, answers, channels, per_image, class_weights=None, distortions=(0, 0, 0, 0, 0, 0.0),
+              predictions=None):
     rows = run.input("rows", np.zeros(3, ROW))
     every = np.full((3, batch), -1, i64)
     every[int(state.values["next"][0]) - 1] = indices
     mean_of, deviation = run.normal(channels), np.abs(run.normal(channels)) + 0.5
     floats = pixels is not None and pixels.values.dtype == np.float32
-    return [rows, run.input("indices", every), state, pixels, answers, run.input("mean", mean_of), run.input("deviation", deviation),
+    return [rows, run.input("indices", every), predictions, state, pixels, answers, run.input("mean", mean_of), run.input("deviation", deviation),
             class_weights, i64(per_image), int(floats), i64(channels), i64(batch), list(distortions)], mean_of, deviation
 
 
@@ -588,7 +589,8 @@ def softmax_cross_entropy(run, size, lanes, weighted):
     indices[-1] = -1
     [logits], grad = run.inputs(logits=size), run.output("grad", size)
     class_weights = run.input("class_weights", np.float32(weight)) if weighted else None
-    view, *_ = step_view(run, state, batch, indices, None, run.input("labels", labels), 1, 1, class_weights)
+    predictions = run.output("predictions", (3, batch), np.int32)
+    view, *_ = step_view(run, state, batch, indices, None, run.input("labels", labels), 1, 1, class_weights, predictions=predictions)
     threads = min(512, groups_of(batch * lanes, 32) * 32)
     run.launch(f"SoftmaxCrossEntropy<{lanes}>", 1, threads, threads // 32 * 16, view, logits, i64(classes), grad)
     rows, label = logits.values[indices >= 0].astype(f64), labels[indices[indices >= 0]]
@@ -597,6 +599,9 @@ def softmax_cross_entropy(run, size, lanes, weighted):
     expected = np.zeros(size)
     expected[indices >= 0] = 0.25 * (target.sum(1, keepdims=True) * np.exp(rows - total) - target)
     run.check(grad, expected)
+    predicted = np.full((3, batch), -1)  # what is not written
+    predicted[0, indices >= 0] = rows.argmax(1)
+    run.check(predictions, predicted, 0)
     check_sums(run, state, (target * (total - rows)).sum(), np.count_nonzero(rows.argmax(1) == label), batch - 1)
 
 
