@@ -289,6 +289,9 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     if (config.trains()) {
         config.space = genes.space_with_uses();
     }
+    if (config.final_choice) {
+        config.final_choice->space = config.space;
+    }
     read_initial_design(all["search"], config);
     if (function != nullptr) {
         refuse_epochs(config, all["search"]);

@@ -230,7 +230,7 @@ std::string equals_sentence(const Run& run) {
 std::string final_sentence(const Run& run) {
     const auto& choice = run.input.competition.final_choice;
     const auto candidates =
-        choice ? search::final_candidates(run.input.population, choice->candidates) : std::vector<search::Candidate>();
+        choice ? search::final_candidates(run.input.population, *choice) : std::vector<search::Candidate>();
     const search::Candidate* const winner = choice ? search::winner_of(candidates, *choice) : nullptr;
     if (winner == nullptr) {
         return "";

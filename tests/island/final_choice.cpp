@@ -34,7 +34,7 @@ std::map<search::Id, int> repeats_of(const search::Population& population) {
 void check_repeats(const search::Population& population, const search::FinalChoice& choice) {
     const auto repeats = repeats_of(population);
     CHECK(std::ssize(repeats) == choice.candidates);
-    for (const search::Candidate& one : search::final_candidates(population, choice.candidates)) {
+    for (const search::Candidate& one : search::final_candidates(population, choice)) {
         REQUIRE(repeats.contains(one.individual->id));
         CHECK(repeats.at(one.individual->id) == choice.repeats);
     }
@@ -136,10 +136,10 @@ TEST_CASE("final choice: after the budget is raised, the last evaluations are re
         const search::Population recorded = world.recorded();
         CHECK(recorded.finished() == static_cast<std::size_t>(budget));
         CHECK(bred_of(recorded) == bred_before + (more > 12 ? more - 12 : 0));
-        for (const search::Candidate& one : search::final_candidates(recorded, 4)) {
+        for (const search::Candidate& one : search::final_candidates(recorded, {.candidates = 4})) {
             CHECK(one.finished >= 3);
         }
-        CHECK(search::winner_of(search::final_candidates(recorded, 4), *world.final_choice) != nullptr);
+        CHECK(search::winner_of(search::final_candidates(recorded, {.candidates = 4}), *world.final_choice) != nullptr);
     }
 }
 
@@ -157,7 +157,7 @@ TEST_CASE("final choice: if the budget is raised during the repeats, the search 
     const search::Population recorded = world.recorded();
     CHECK(recorded.finished() == 50);
     CHECK(bred_of(recorded) > 20);
-    for (const search::Candidate& one : search::final_candidates(recorded, 2)) {
+    for (const search::Candidate& one : search::final_candidates(recorded, {.candidates = 2})) {
         CHECK(one.finished >= 5);
     }
 }

@@ -181,7 +181,7 @@ TEST_CASE("a reused result of another run can be the best, but it has no weights
     CHECK(population.best_trained()->id == trained.id);
     CHECK(chosen(population, std::nullopt)->id == trained.id);
     CHECK(population.evaluations() == 1);
-    const auto candidates = final_candidates(population, 9);
+    const auto candidates = final_candidates(population, {.candidates = 9});
     REQUIRE(candidates.size() == 2);
     CHECK(candidates[0].individual->id == other.id);
     CHECK(candidates[1].individual->id == trained.id);

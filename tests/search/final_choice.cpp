@@ -49,8 +49,8 @@ TEST_CASE("final_candidates: the best trained individuals of all islands, one pe
         population_of({first, twin, evaluated(3, 0.3), evaluated(4, 0.4, 1), reused, repeat(1, first, 0.01),
                        samples::ended(6, Outcome::diverged, Individual::not_measured), samples::bred(7)});
 
-    CHECK(numbers(final_candidates(population, 2)) == std::vector<std::uint32_t>{1, 3});
-    CHECK(numbers(final_candidates(population, 9)) == std::vector<std::uint32_t>{1, 3, 4});
+    CHECK(numbers(final_candidates(population, {.candidates = 2})) == std::vector<std::uint32_t>{1, 3});
+    CHECK(numbers(final_candidates(population, {.candidates = 9})) == std::vector<std::uint32_t>{1, 3, 4});
 }
 
 TEST_CASE("final_candidates: mean and deviation count only the repeats that have a loss") {
@@ -61,15 +61,18 @@ TEST_CASE("final_candidates: mean and deviation count only the repeats that have
     begun.outcome = Outcome::unfinished;
 
     const Candidate one =
-        final_candidates(population_of({first, repeat(1, first, 2), repeat(2, first, 5), failed, begun}), 1).front();
+        final_candidates(population_of({first, repeat(1, first, 2), repeat(2, first, 5), failed, begun}),
+                         {.candidates = 1})
+            .front();
 
     CHECK(one.mean == 3.5);
     CHECK(one.deviation == doctest::Approx(1.5 * std::sqrt(2.0)));
     CHECK(one.finished == 3);
     CHECK(one.failed == 1);
     CHECK(one.repeats.size() == 4);
-    CHECK(std::isnan(final_candidates(population_of({first}), 1).front().mean));
-    CHECK(std::isnan(final_candidates(population_of({first, repeat(1, first, 2)}), 1).front().deviation));
+    CHECK(std::isnan(final_candidates(population_of({first}), {.candidates = 1}).front().mean));
+    CHECK(
+        std::isnan(final_candidates(population_of({first, repeat(1, first, 2)}), {.candidates = 1}).front().deviation));
 }
 
 TEST_CASE("repeats_to_come: candidates with the fewest finished or unfinished repeats come first, ties by rank") {
@@ -95,19 +98,19 @@ TEST_CASE("winner_of: the smallest mean wins after all repeats; a candidate with
     const Individual second = evaluated(2, 0.2);
     const FinalChoice choice{2, 2};
     std::vector<Individual> all{first, second, repeat(1, first, 0.9), repeat(2, first, 0.7), repeat(3, second, 0.6)};
-    CHECK(winner_of(final_candidates(population_of(all), 2), choice) == nullptr);
+    CHECK(winner_of(final_candidates(population_of(all), {.candidates = 2}), choice) == nullptr);
     CHECK(chosen(population_of(all), choice)->id == first.id);
 
     all.push_back(repeat(4, second, 0.8));
     const Population population = population_of(all);
-    const auto candidates = final_candidates(population, 2);
+    const auto candidates = final_candidates(population, {.candidates = 2});
     REQUIRE(winner_of(candidates, choice) != nullptr);
     CHECK(winner_of(candidates, choice)->individual->id == second.id);
     CHECK(chosen(population, choice)->id == all[4].id);
     CHECK(chosen(population, std::nullopt)->id == first.id);
 
     all.back().violation = 0.1;
-    CHECK(winner_of(final_candidates(population_of(all), 2), choice)->individual->id == first.id);
+    CHECK(winner_of(final_candidates(population_of(all), {.candidates = 2}), choice)->individual->id == first.id);
 
     all.back().outcome = Outcome::diverged;
     all.back().loss = Individual::not_measured;
@@ -120,7 +123,7 @@ TEST_CASE("winner_of: if every repeat fails, there is no winner and the best ind
     failed.outcome = Outcome::failed;
 
     const Population population = population_of({only, failed});
-    CHECK(winner_of(final_candidates(population, 1), {1, 1}) == nullptr);
+    CHECK(winner_of(final_candidates(population, {.candidates = 1}), {1, 1}) == nullptr);
     CHECK(chosen(population, FinalChoice{1, 1})->id == only.id);
     CHECK(chosen(population_of({}), FinalChoice{1, 1}) == nullptr);
 }
@@ -152,7 +155,7 @@ TEST_CASE("chosen: the choice does not depend on the order of arrival or on dupl
     const FinalChoice choice{4, 3};
     std::uint32_t number = 0;
     const Population evaluated_once = population_of(all);
-    for (const Candidate& one : final_candidates(evaluated_once, 4)) {
+    for (const Candidate& one : final_candidates(evaluated_once, {.candidates = 4})) {
         for (int i = 0; i < 3; ++i, ++number) {
             all.push_back(repeat(number, *one.individual, 0.01 * (number * 5 % 7)));
         }

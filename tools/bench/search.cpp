@@ -65,7 +65,7 @@ struct Comparison {
             one.evaluations = evaluations;
         }
         if (mode == "+final") {
-            one.final_choice = FinalChoice{};
+            one.final_choice = FinalChoice{.space = task.space};
         }
         return task.truth(bench::run(one).best.value().genome);
     }

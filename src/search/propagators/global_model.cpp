@@ -102,6 +102,13 @@ void GlobalModel::fit(const std::vector<const Seen*>& results) {
     models_.fit(known.points, known.values);
 }
 
+Eigen::VectorXd GlobalModel::predict(const std::vector<const Seen*>& results, const Eigen::MatrixXd& points) const {
+    GaussianProcess process = process_;
+    const Data known = data(results);
+    process.condition(known.points, known.values);
+    return process.predict(points).mean;
+}
+
 /// Returns uniformly random candidates, and children of the best fifth of the results. Half of the children have two
 /// parents, the other half one parent. About mutated_genes genes of each child are changed.
 std::vector<Proposal> GlobalModel::candidates(const std::vector<const Seen*>& results, RandomStream& random) const {
