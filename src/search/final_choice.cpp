@@ -51,14 +51,16 @@ Eigen::VectorXd predictions(const Space& space, std::vector<const Individual*> r
     });
     std::vector<Seen> seen;
     for (const Individual* result : results) {
-        seen.push_back({to_unit(space, result->genome), comparable_loss(*result), top_rung, result->id});
+        const double loss = comparable_loss(*result);
+        seen.push_back(
+            {to_unit(space, result->genome), loss, Eigen::VectorXd::Constant(1, loss), top_rung, result->id});
     }
     std::vector<const Seen*> by_loss;
     for (const Seen& one : seen) {
         by_loss.push_back(&one);
     }
     std::stable_sort(by_loss.begin(), by_loss.end(), [](const Seen* a, const Seen* b) { return a->loss < b->loss; });
-    GlobalModel model(space, most_points);
+    GlobalModel model(space, most_points, 1);
     model.fit(by_loss);
     return model.predict(by_loss, columns(points, space.size()));
 }

@@ -103,10 +103,10 @@ void GlobalModel::fit(const std::vector<const Seen*>& results) {
 }
 
 Eigen::VectorXd GlobalModel::predict(const std::vector<const Seen*>& results, const Eigen::MatrixXd& points) const {
-    GaussianProcess process = process_;
+    ObjectiveModels models = models_;
     const Data known = data(results);
-    process.condition(known.points, known.values);
-    return process.predict(points).mean;
+    models.condition(known.points, known.values, {});
+    return models.lower_bounds(points, 0);
 }
 
 /// Returns uniformly random candidates, and children of the best fifth of the results. Half of the children have two

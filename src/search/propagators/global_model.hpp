@@ -26,7 +26,8 @@ public:
 
     /// Fits the model's scales to `results`.
     void fit(const std::vector<const Seen*>& results);
-    /// Predicts the value of each of `points`, which are columns, from `results`. A small value is a small loss.
+    /// Predicts the value of each of `points`, which are columns, from `results`. A small value is a small loss. Only
+    /// for one objective.
     [[nodiscard]] Eigen::VectorXd predict(const std::vector<const Seen*>& results, const Eigen::MatrixXd& points) const;
     /// Returns a proposed genome, or nothing if every candidate is known or infeasible. If `looks`, the model chooses
     /// the genome; otherwise it is chosen at random. `direction`: of the Scalarisation of the objectives.
