@@ -122,8 +122,7 @@ std::string best_table(const search::Space& space, const search::Population& pop
 
 std::string final_table(const search::Space& space, const search::Population& population,
                         const std::optional<search::FinalChoice>& choice, const std::string& fitness) {
-    const auto candidates =
-        choice ? search::final_candidates(population, *choice) : std::vector<search::Candidate>();
+    const auto candidates = choice ? search::final_candidates(population, *choice) : std::vector<search::Candidate>();
     const auto is_repeated = [](const search::Candidate& one) { return !one.repeats.empty(); };
     if (std::none_of(candidates.begin(), candidates.end(), is_repeated)) {
         return "";

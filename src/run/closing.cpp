@@ -65,8 +65,7 @@ void tell_of_best(const search::Population& population, const store::ArchiveFact
 
 /// World rank 0 only. True if all repeats of a final choice failed.
 bool has_no_winner(const search::Population& population, const std::optional<search::FinalChoice>& choice) {
-    const auto candidates =
-        choice ? search::final_candidates(population, *choice) : std::vector<search::Candidate>();
+    const auto candidates = choice ? search::final_candidates(population, *choice) : std::vector<search::Candidate>();
     return !candidates.empty() && std::all_of(candidates.begin(), candidates.end(), [](const search::Candidate& one) {
         return one.finished > 0 && one.failed == one.finished;
     });

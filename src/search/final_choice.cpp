@@ -15,7 +15,7 @@ namespace finch::search {
 namespace {
 
 constexpr std::int64_t most_points = 250;  ///< results in the model, and individuals that it ranks
-constexpr std::size_t least_results = 10;  ///< with fewer results there is no model
+constexpr std::size_t least_results = 20;  ///< with fewer results there is no model
 
 void measure(Candidate& candidate) {
     double sum = 0;
@@ -59,7 +59,8 @@ Eigen::VectorXd predictions(const Space& space, std::vector<const Individual*> r
     for (const Seen& one : seen) {
         by_loss.push_back(&one);
     }
-    std::stable_sort(by_loss.begin(), by_loss.end(), [](const Seen* a, const Seen* b) { return a->loss < b->loss; });
+    std::stable_sort(by_loss.begin(), by_loss.end(),
+                     [](const Seen* a, const Seen* b) { return is_better_loss(a->loss, b->loss); });
     GlobalModel model(space, most_points, 1);
     model.fit(by_loss);
     return model.predict(by_loss, columns(points, space.size()));

@@ -52,7 +52,7 @@ TEST_CASE("final choice: the best individuals are repeated after all other evalu
     for (const auto kind :
          {search::ExchangeKind::none, search::ExchangeKind::migration, search::ExchangeKind::pollination}) {
         World world(4, 2, evaluations(60), kind);
-        world.final_choice = {4, 3};
+        world.final_choice = {4, 3, plane()};
         world.noise = 0.01;
         bool over = world.run(1);
         while (!over && repeats_of(world.recorded()).empty()) {
@@ -80,8 +80,8 @@ TEST_CASE("final choice: the best individuals are repeated after all other evalu
 TEST_CASE("final choice: after kills and restarts on other workers, each candidate has exactly its number of repeats") {
     for (const int slots : {1, 3}) {
         for (int rounds = 1; rounds < 60; rounds += 2) {
-            World world(3, 2, evaluations(30), search::ExchangeKind::pollination);
-            world.final_choice = {3, 4};
+            World world(3, 2, evaluations(40), search::ExchangeKind::pollination);
+            world.final_choice = {3, 4, plane()};
             world.noise = 0.01;
             world.slots = slots;
             CHECK_FALSE(world.run(20));
@@ -92,8 +92,8 @@ TEST_CASE("final choice: after kills and restarts on other workers, each candida
             CHECK(world.run(plenty, 3));
 
             const search::Population recorded = world.recorded();
-            CHECK(recorded.finished() == 30);
-            CHECK(recorded.size() == 30);
+            CHECK(recorded.finished() == 40);
+            CHECK(recorded.size() == 40);
             check_repeats(recorded, *world.final_choice);
         }
     }
@@ -124,7 +124,7 @@ TEST_CASE("final choice: an orderly stop saves running repeats, and the next sta
 
 TEST_CASE("final choice: after the budget is raised, the last evaluations are repeats again, and old repeats count") {
     World world(4, 2, evaluations(40), search::ExchangeKind::pollination);
-    world.final_choice = {4, 3};
+    world.final_choice = {4, 3, plane()};
     world.noise = 0.01;
     CHECK(world.run(plenty));
     for (const int budget : {41, 45, 100, 200}) {
@@ -136,10 +136,11 @@ TEST_CASE("final choice: after the budget is raised, the last evaluations are re
         const search::Population recorded = world.recorded();
         CHECK(recorded.finished() == static_cast<std::size_t>(budget));
         CHECK(bred_of(recorded) == bred_before + (more > 12 ? more - 12 : 0));
-        for (const search::Candidate& one : search::final_candidates(recorded, {.candidates = 4})) {
+        for (const search::Candidate& one : search::final_candidates(recorded, *world.final_choice)) {
             CHECK(one.finished >= 3);
         }
-        CHECK(search::winner_of(search::final_candidates(recorded, {.candidates = 4}), *world.final_choice) != nullptr);
+        CHECK(search::winner_of(search::final_candidates(recorded, *world.final_choice), *world.final_choice) !=
+              nullptr);
     }
 }
 
@@ -157,7 +158,7 @@ TEST_CASE("final choice: if the budget is raised during the repeats, the search 
     const search::Population recorded = world.recorded();
     CHECK(recorded.finished() == 50);
     CHECK(bred_of(recorded) > 20);
-    for (const search::Candidate& one : search::final_candidates(recorded, {.candidates = 2})) {
+    for (const search::Candidate& one : search::final_candidates(recorded, *world.final_choice)) {
         CHECK(one.finished >= 5);
     }
 }
