@@ -248,9 +248,9 @@ Domain search_section() {
             "limits of the search, which ends at the first limit that it reaches")
             .with_default("{evaluations: 100}"),
         unbound("final", "auto", final_choice(),
-                "evaluates the best individuals again with fresh seeds, and publishes the one with the smallest mean "
-                "loss; uses the last evaluations of the budget, which must have no other limit; auto: for networks, "
-                "from 100 evaluations on"),
+                "evaluates the best individuals again with fresh seeds, and publishes the one that a model of all "
+                "results, or with fewer than 20 the mean loss, predicts to be the best; uses the last evaluations of "
+                "the budget, which must have no other limit; auto: for networks, from 100 evaluations on"),
     });
 }
 

@@ -107,9 +107,9 @@ void resolve_batch_size(const Tree& given, Tree& all) {
     }
 }
 
-/// Sets the kind of target, a class or numbers, from the loss. Throws ConfigError if the data or the objective do not
-/// fit the loss.
-void resolve_target(const Tree& all, train::Recipe& base) {
+/// Sets the kind of target, a class or numbers, from the loss. Throws ConfigError if the data, the objectives or the
+/// limits do not fit the loss.
+void resolve_target(const Tree& all, const Config& config, train::Recipe& base) {
     if (base.training.loss == train::Loss::cross_entropy) {
         return;
     }
@@ -124,6 +124,21 @@ void resolve_target(const Tree& all, train::Recipe& base) {
         fail(all["search"]["objective"], "search.objective",
              fmt::format("validation_error counts wrong classes, but training.loss is {}; accepted: validation_loss",
                          word(base.training.loss)));
+    }
+    const auto check = [&](const search::Cost& cost, const Tree& written, const std::string& path) {
+        if (cost.quantity == search::Quantity::accuracy || cost.quantity == search::Quantity::f1) {
+            fail(
+                written, path,
+                fmt::format("'{}' counts classes, but training.loss is {}; accepted: loss, parameters, seconds, joules",
+                            written.text, word(base.training.loss)));
+        }
+    };
+    const Tree& search = all["search"];
+    for (std::size_t i = 0; i < config.costs.size(); ++i) {
+        check(config.costs[i], search["objective"].items[i + 1], path_of("search.objective", i + 1));
+    }
+    for (std::size_t i = 0; i < config.limits.size(); ++i) {
+        check(config.limits[i].cost, search["limits"].items[i], path_of("search.limits", i));
     }
 }
 
@@ -304,7 +319,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
         leave_out_unused(given, all);
     } else {
         base.objective = std::get<LossObjective>(config.objective);
-        resolve_target(all, base);
+        resolve_target(all, config, base);
         genes.check(base, config.constraints);
     }
     config.recipes_ = std::make_shared<const Config::Recipes>(std::move(base), std::move(genes));

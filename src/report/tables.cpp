@@ -138,7 +138,8 @@ std::string final_table(const search::Space& space, const search::Population& po
     return fmt::format("final choice: the best {} again with other seeds; {}\n{}", candidates.size(),
                        winner == nullptr
                            ? "no winner"
-                           : fmt::format("{} wins, its best repeat is {}", to_text(winner->individual->id),
+                           : fmt::format("{} wins{}, its best repeat is {}", to_text(winner->individual->id),
+                                         winner->predicted == winner->mean ? "" : " by the model of all results",
                                          to_text(winner->repeats.front()->id)),
                        grid.text());
 }

@@ -45,9 +45,13 @@ void measure(Candidate& candidate) {
 /// point: they teach the model the noise.
 Eigen::VectorXd predictions(const Space& space, std::vector<const Individual*> results,
                             const std::vector<UnitGenome>& points) {
-    // The model uses the best and the newest of many results. The repeats must be among them.
+    // The model uses the best and the newest of many results. The repeats must be among them. The newest are those with
+    // the highest numbers: the clocks of two equal runs differ.
     std::sort(results.begin(), results.end(), [](const Individual* a, const Individual* b) {
-        return std::tuple(a->is_repeat(), a->finished, a->id) < std::tuple(b->is_repeat(), b->finished, b->id);
+        const auto key = [](const Individual* one) {
+            return std::tuple(one->is_repeat(), one->id.restart(), one->id.sequence(), one->id);
+        };
+        return key(a) < key(b);
     });
     std::vector<Seen> seen;
     for (const Individual* result : results) {

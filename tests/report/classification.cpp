@@ -2,6 +2,8 @@
 
 #include "finch/base/random.hpp"
 
+#include "support/naive_f1.hpp"
+
 #include <cmath>
 #include <doctest/doctest.h>
 #include <numeric>
@@ -16,21 +18,6 @@ using Classes = std::vector<std::int32_t>;
 const Classes truths{0, 0, 0, 1, 1, 2, 2, 2, 2, 4, 4, 6};
 const Classes guesses{0, 1, 0, 1, 2, 2, 2, 0, 2, 4, 5, 0};
 const Classes places{0, 1, 0, 0, 4, 0, 0, 5, 0, 0, 7, 2};
-
-/// Returns the F1 score of class `one`, computed by its definition from precision and recall.
-double naive_f1(const Classes& truth, const Classes& guess, std::int32_t one) {
-    double hits = 0;
-    double guessed = 0;
-    double samples = 0;
-    for (std::size_t i = 0; i < truth.size(); ++i) {
-        hits += truth[i] == one && guess[i] == one ? 1 : 0;
-        guessed += guess[i] == one ? 1 : 0;
-        samples += truth[i] == one ? 1 : 0;
-    }
-    const double precision = hits / guessed;
-    const double recall = hits / samples;
-    return hits == 0 ? 0 : 2 * precision * recall / (precision + recall);
-}
 
 }  // namespace
 
@@ -69,10 +56,8 @@ TEST_CASE("classify equals a naive count for 1000 random guesses of 13 classes")
 
     const Classification found = classify({13, truth, guess, Classes(1000)});
 
-    double f1 = 0;
     double hits = 0;
     for (std::int32_t one = 0; one < 13; ++one) {
-        f1 += naive_f1(truth, guess, one) / 13;
         for (std::int32_t other = 0; other < 13; ++other) {
             std::int64_t count = 0;
             for (std::size_t i = 0; i < truth.size(); ++i) {
@@ -82,7 +67,7 @@ TEST_CASE("classify equals a naive count for 1000 random guesses of 13 classes")
             hits += one == other ? static_cast<double>(count) : 0;
         }
     }
-    CHECK(found.macro_f1 == doctest::Approx(f1).epsilon(1e-12));
+    CHECK(found.macro_f1 == doctest::Approx(test::naive_f1(truth, guess, 13)).epsilon(1e-12));
     CHECK(found.accuracy == hits / 1000);
     CHECK(std::accumulate(found.confusion.begin(), found.confusion.end(), std::int64_t{0}) == 1000);
 }

@@ -99,6 +99,34 @@ TEST_CASE("winner_of: the model weighs repeats with the results of similar genes
           })->individual->id.sequence() == 57);
 }
 
+TEST_CASE("winner_of: repeats of a whole neighbourhood overrule what the search has found") {
+    // The search has found a minimum at 0.3; the repeats all say that it is at 0.8.
+    std::vector<Individual> all = noisy_parabola();
+    RandomStream random(3, Purpose::test);
+    for (std::uint32_t number = 1; number <= 240; ++number) {
+        const Individual& of = all[(number - 1) % 60];
+        all.push_back(repeat(number, of, std::pow(of.genome[0] - 0.8, 2) + 0.05 * random.normal()));
+    }
+    const FinalChoice choice{60, 4, {{{"x", RealGene{0, 1}}}}};
+    CHECK(std::abs(winner_of(final_candidates(population_of(all), choice), choice)->individual->genome[0] - 0.7) < 0.2);
+}
+
+TEST_CASE("final_candidates: the newest of many results do not depend on the clocks of the nodes") {
+    RandomStream random(4, Purpose::test);
+    std::vector<Individual> all;
+    for (std::uint32_t number = 1; number <= 400; ++number) {
+        const double x = random.uniform();
+        all.push_back(evaluated(number, std::pow(x - 0.3, 2) + 0.2 * random.normal()));
+        all.back().genome = {x};
+    }
+    const FinalChoice choice{20, 3, {{{"x", RealGene{0, 1}}}}};
+    const auto expected = numbers(final_candidates(population_of(all), choice));
+    for (Individual& one : all) {
+        one.finished = random.uniform();
+    }
+    CHECK(numbers(final_candidates(population_of(all), choice)) == expected);
+}
+
 TEST_CASE("final_candidates: mean and deviation count only the repeats that have a loss") {
     const Individual first = evaluated(1, 0.1);
     Individual failed = repeat(3, first, Individual::not_measured);

@@ -1,4 +1,5 @@
 // Tests of the macro F1 of each epoch, on 1 to 4 ranks.
+#include "support/naive_f1.hpp"
 #include "world.hpp"
 
 #include <cmath>
@@ -8,31 +9,6 @@ using namespace finch::test;
 using train::State;
 
 namespace {
-
-/// The mean over classes of 2 · precision · recall / (precision + recall), by counting each class separately. A class
-/// without true positives has 0; a class without samples and predictions does not count.
-double naive_f1(const std::vector<std::int32_t>& labels, const std::vector<std::int32_t>& predictions) {
-    double sum = 0;
-    int present = 0;
-    for (std::int32_t one = 0; one < classes; ++one) {
-        double hits = 0;
-        double predicted = 0;
-        double samples = 0;
-        for (std::size_t i = 0; i < labels.size(); ++i) {
-            hits += labels[i] == one && predictions[i] == one ? 1 : 0;
-            predicted += predictions[i] == one ? 1 : 0;
-            samples += labels[i] == one ? 1 : 0;
-        }
-        if (predicted + samples == 0) {
-            continue;
-        }
-        ++present;
-        const double precision = hits / predicted;
-        const double recall = hits / samples;
-        sum += hits == 0 ? 0 : 2 * precision * recall / (precision + recall);
-    }
-    return sum / present;
-}
 
 /// Returns a recipe whose first epochs classify some samples wrongly.
 train::Recipe slow_recipe(std::int64_t epochs) {
@@ -81,7 +57,7 @@ TEST_CASE("macro F1 of an epoch is that of the predictions for the validation se
 
             const std::vector<std::int32_t> labels(validation.labels.begin(), validation.labels.end());
             const double f1 = run->curve().at(static_cast<std::size_t>(run->best_epoch() - 1)).validation_f1;
-            CHECK(f1 == doctest::Approx(naive_f1(labels, measured.predictions)).epsilon(1e-14));
+            CHECK(f1 == doctest::Approx(naive_f1(labels, measured.predictions, classes)).epsilon(1e-14));
             has_errors = has_errors || f1 < 0.9;
         }
         CHECK(has_errors);

@@ -52,7 +52,8 @@ struct Standardised {
         const double spread = std::max(least_deviation, values.norm() / std::sqrt(static_cast<double>(values.size())));
         values /= spread;
         mean = 2 * (least + range * middle);
-        deviation = std::max(least_deviation, 2 * range * spread);
+        deviation = 2 * range * spread;
+        deviation = deviation > 0 ? deviation : 1;
     }
     VectorXd values;
     double mean = 0;
@@ -174,8 +175,10 @@ std::optional<LocalModel::Window> LocalModel::window(const std::vector<const See
         std::sort(values.begin(), values.end());
         const double best = values.front();
         const double usual = values[values.size() / 2] - best;
-        std::erase_if(complete,
-                      [&](const Seen* seen) { return usual > 0 && seen->values[row] - best > most_excess * usual; });
+        // The first result stays, because it determines which genes the model varies.
+        std::erase_if(complete, [&](const Seen* seen) {
+            return seen != results.front() && usual > 0 && seen->values[row] - best > most_excess * usual;
+        });
     }
     const auto numbers = static_cast<std::size_t>(rows_.numbers);
     if (numbers == 0 || complete.size() < std::min(numbers + 2, enough_results)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 namespace finch::search {
 namespace {
@@ -11,7 +12,6 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr double beyond_front = 0.1;  ///< distance of the reference point from the front / range of the front
-constexpr double least_range = 1e-300;
 
 /// Returns the columns of `values` that no other column dominates.
 MatrixXd front_of(const MatrixXd& values) {
@@ -62,8 +62,17 @@ Scalarisation along(const VectorXd& direction, const MatrixXd& values) {
         // While all points of the front agree in an objective, the range of all points counts.
         range[row] = range[row] > 0 ? range[row] : values.row(row).maxCoeff() - values.row(row).minCoeff();
     }
-    range = range.cwiseMax(least_range);
-    return {most + beyond_front * range, range.cwiseProduct(direction)};
+    if ((range.array() == 0).all()) {
+        range.setOnes();
+    }
+    Scalarisation combined{most + beyond_front * range, range.cwiseProduct(direction)};
+    for (Index row = 0; row < range.size(); ++row) {
+        if (range[row] == 0) {  // an objective in which all points agree is never the decisive one
+            combined.reference[row] = std::numeric_limits<double>::infinity();
+            combined.scale[row] = 1;
+        }
+    }
+    return combined;
 }
 
 void ObjectiveModels::fit(const MatrixXd& points, const MatrixXd& values) {

@@ -24,7 +24,8 @@ struct Scalarisation {
 };
 
 /// Returns the scalarisation along `direction` whose reference point is the largest values of the front of `values`,
-/// and a tenth of the front's range more. `values`: one row per objective, one column per point.
+/// and a tenth of the front's range more. An objective in which all `values` agree is never decisive, unless they agree
+/// in all objectives. `values`: one row per objective, one column per point.
 [[nodiscard]] Scalarisation along(const Eigen::VectorXd& direction, const Eigen::MatrixXd& values);
 
 /// A Gaussian process for each objective.

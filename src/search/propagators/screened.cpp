@@ -63,6 +63,9 @@ void ScreenedState::take(const Individual& individual, bool /*born_here*/) {
     std::copy_n(point.values.begin(), values.size(), values.begin());
     values[0] = comparable_loss(individual);
     const double loss = values.allFinite() ? values[0] : std::numeric_limits<double>::infinity();
+    if (!(loss < least_pruned)) {
+        values.setConstant(loss);  // the costs of a training that failed or was pruned look better than they are
+    }
     const std::uint64_t before = seen_.empty() ? 1 : seen_.back().history;
     const std::uint64_t history =
         RandomStream(before, Purpose::breeding_state, individual.id.value ^ std::bit_cast<std::uint64_t>(loss))
