@@ -163,3 +163,31 @@ TEST_CASE("CMA-ES ends on a constant loss, and is hopeless if its progress is to
     CHECK(stuck.is_hopeless(1));
     CHECK_FALSE(stuck.is_hopeless(stuck.best_loss()));
 }
+
+TEST_CASE("mirrored normals: pairs are opposite, pairs of a block are orthogonal, and all together are normal") {
+    constexpr std::uint64_t blocks = 2000;
+    for (const Eigen::Index n : {1, 2, 5}) {
+        CAPTURE(n);
+        Eigen::MatrixXd moments = Eigen::MatrixXd::Zero(n, n);
+        Eigen::VectorXd fourth = Eigen::VectorXd::Zero(n);
+        const auto in_block = 2 * static_cast<std::uint64_t>(n);
+        for (std::uint64_t block = 0; block < blocks; ++block) {
+            Eigen::MatrixXd firsts(n, n);
+            for (Eigen::Index pair = 0; pair < n; ++pair) {
+                const std::uint64_t number = block * in_block + 2 * static_cast<std::uint64_t>(pair);
+                firsts.col(pair) = mirrored_normals(n, number, 3, 1);
+                REQUIRE(mirrored_normals(n, number + 1, 3, 1) == -firsts.col(pair));
+            }
+            Eigen::MatrixXd products = firsts.transpose() * firsts;
+            products.diagonal().setZero();
+            REQUIRE(products.cwiseAbs().maxCoeff() < 1e-12);
+            moments += firsts * firsts.transpose() / static_cast<double>(n);
+            fourth += firsts.array().pow(4).matrix().rowwise().sum() / static_cast<double>(n);
+        }
+        moments /= static_cast<double>(blocks);
+        CHECK((moments - Eigen::MatrixXd::Identity(n, n)).cwiseAbs().maxCoeff() < 0.1);
+        CHECK((fourth / static_cast<double>(blocks) - Eigen::VectorXd::Constant(n, 3)).cwiseAbs().maxCoeff() < 0.5);
+    }
+    CHECK(mirrored_normals(5, 8, 3, 1) != mirrored_normals(5, 8, 3, 2));
+    CHECK(mirrored_normals(5, 8, 3, 1) != mirrored_normals(5, 8, 4, 1));
+}

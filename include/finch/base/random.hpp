@@ -28,6 +28,7 @@ enum class Purpose : std::uint32_t {
     resampling = 18,
     image_sample = 19,
     inheritance = 20,
+    mirrored_samples = 21,
 };
 
 /// A stream of random numbers that depends only on (seed, purpose, id, index). Two streams with equal seed, purpose, id

@@ -13,6 +13,14 @@ Eigen::VectorXd vector_of(const UnitGenome& point) {
     return Eigen::Map<const Eigen::VectorXd>(point.data(), std::ssize(point));
 }
 
+Eigen::VectorXd normals(Eigen::Index count, RandomStream& random) {
+    Eigen::VectorXd z(count);
+    for (double& value : z) {
+        value = random.normal();
+    }
+    return z;
+}
+
 double squared(double x) {
     return x * x;
 }
@@ -30,6 +38,26 @@ bool has_fallen(std::span<const double> values) {
 }
 
 }  // namespace
+
+// Householder reflections of random vectors of n, n − 1, … 1 numbers make a uniformly random orthogonal matrix
+// (Stewart, "The Efficient Generation of Random Orthogonal Matrices", 1980). One column of it needs n² operations.
+Eigen::VectorXd mirrored_normals(Eigen::Index genes, std::uint64_t number, std::uint64_t seed, std::uint32_t island) {
+    const auto in_block = 2 * static_cast<std::uint64_t>(genes);
+    RandomStream of_block(seed, Purpose::mirrored_samples, number / in_block, 2 * island);
+    RandomStream of_pair(seed, Purpose::mirrored_samples, number / 2, 2 * island + 1);
+    std::vector<Eigen::VectorXd> reflections;
+    for (Eigen::Index count = genes; count > 0; --count) {
+        reflections.push_back(normals(count, of_block));
+        Eigen::VectorXd& v = reflections.back();
+        v[0] += std::copysign(v.norm(), v[0]);
+    }
+    Eigen::VectorXd z = Eigen::VectorXd::Unit(genes, static_cast<Eigen::Index>(number % in_block / 2));
+    for (auto v = reflections.rbegin(); v != reflections.rend(); ++v) {
+        z.tail(v->size()) -= 2 * v->dot(z.tail(v->size())) / v->squaredNorm() * *v;
+    }
+    const double length = normals(genes, of_pair).norm();
+    return number % 2 == 0 ? Eigen::VectorXd(length * z) : Eigen::VectorXd(-length * z);
+}
 
 CmaEs::CmaEs(const UnitGenome& mean, double sigma, CmaEsSettings settings)
     : n_(std::ssize(mean)),
@@ -67,11 +95,11 @@ CmaEs::CmaEs(const UnitGenome& mean, double sigma, CmaEsSettings settings)
     keep_margins();
 }
 
-Eigen::VectorXd CmaEs::normal_sample(RandomStream& random) const {
-    Eigen::VectorXd z(n_);
-    for (Eigen::Index i = 0; i < n_; ++i) {
-        z[i] = random.normal();
-    }
+Eigen::VectorXd CmaEs::normals(RandomStream& random) const {
+    return finch::search::normals(n_, random);
+}
+
+Eigen::VectorXd CmaEs::point_at(const Eigen::VectorXd& z) const {
     const Eigen::VectorXd x = mean_ + sigma_ * (axes_ * lengths_.cwiseProduct(z));
     return thresholds_.empty() ? x : mean_ + extents_.cwiseProduct(x - mean_);
 }
@@ -88,11 +116,11 @@ bool CmaEs::is_within_bounds(const Eigen::VectorXd& x) const {
     return true;
 }
 
-UnitGenome CmaEs::sample(RandomStream& random) const {
+UnitGenome CmaEs::sample(RandomStream& random, const Eigen::VectorXd& z) const {
     constexpr int tries = 5;
-    Eigen::VectorXd x = normal_sample(random);
+    Eigen::VectorXd x = point_at(z);
     for (int attempt = 1; attempt < tries && !is_within_bounds(x); ++attempt) {
-        x = normal_sample(random);
+        x = point_at(normals(random));
     }
     UnitGenome point(x.begin(), x.end());
     for (std::size_t i = 0; i < point.size(); ++i) {

@@ -5,6 +5,7 @@
 
 #include <Eigen/Dense>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -17,6 +18,12 @@ struct CmaEsSettings {
     double flat = 1e-10;         ///< losses that differ by no more than this count as equal
 };
 
+/// Returns `genes` standard normal numbers for the sample `number` of a sequence. The samples 2k and 2k + 1 are
+/// opposite, and the pairs of each block of 2 · `genes` samples are orthogonal (Wang, Emmerich and Bäck, "Mirrored
+/// Orthogonal Sampling for Covariance Matrix Adaptation Evolution Strategies", Evolutionary Computation 27(4), 2019).
+[[nodiscard]] Eigen::VectorXd mirrored_normals(Eigen::Index genes, std::uint64_t number, std::uint64_t seed,
+                                               std::uint32_t island);
+
 /// One start of CMA-ES with negative weights on the unit cube. Names and constants follow Hansen, "The CMA Evolution
 /// Strategy: A Tutorial", arXiv:1604.00772v2. Results may come in any order and from older distributions. A result that
 /// is too far from the mean for the present distribution is moved closer, like an injected solution (Hansen, "Injecting
@@ -28,7 +35,9 @@ public:
 
     /// Draws a sample. If a real coordinate is out of bounds, draws again up to four times, then mirrors the coordinate
     /// at the bounds.
-    [[nodiscard]] UnitGenome sample(RandomStream& random) const;
+    [[nodiscard]] UnitGenome sample(RandomStream& random) const { return sample(random, normals(random)); }
+    /// Like sample(random), but uses the standard normal numbers `z` for the first draw.
+    [[nodiscard]] UnitGenome sample(RandomStream& random, const Eigen::VectorXd& z) const;
     void take(const UnitGenome& point, double loss);
     /// Like take(point, loss), but for discrete genes. A discrete value does not determine the exact coordinate of its
     /// sample, and a NaN does not determine it at all. An exact coordinate has no influence on the loss, so it is drawn
@@ -62,7 +71,8 @@ private:
     };
 
     [[nodiscard]] bool is_within_bounds(const Eigen::VectorXd& x) const;
-    [[nodiscard]] Eigen::VectorXd normal_sample(RandomStream& random) const;
+    [[nodiscard]] Eigen::VectorXd normals(RandomStream& random) const;
+    [[nodiscard]] Eigen::VectorXd point_at(const Eigen::VectorXd& z) const;
     [[nodiscard]] Eigen::VectorXd completed(const UnitGenome& point, RandomStream& random) const;
     void add(Sample sample);
     void end_generation();

@@ -74,14 +74,14 @@ CmaState::CmaState(CmaPlan plan)
     begin(moved_part(random_point(plan_.space.size(), random)), plan_.options.sigma, usual_samples());
 }
 
-/// Returns the usual number of samples per generation, 4 + 3 ln n, or half the number of workers if that is more. With
-/// many workers, the individuals in training therefore make up two generations.
+/// Returns the usual number of samples per generation, 4 + 3 ln n, and half the number of workers more: while they
+/// train, the distribution changes at most twice.
 int CmaState::usual_samples() const {
     if (plan_.options.population > 0) {
         return static_cast<int>(plan_.options.population);
     }
     const auto genes = static_cast<double>(std::max<std::size_t>(1, moved_.size() + choices_.size()));
-    return std::max(4 + static_cast<int>(3 * std::log(genes)), plan_.workers / 2);
+    return 4 + static_cast<int>(3 * std::log(genes)) + plan_.workers / 2;
 }
 
 void CmaState::begin(UnitGenome mean, double sigma, int samples) {
@@ -204,7 +204,11 @@ Offspring CmaState::breed(const Stage& stage, RandomStream& random) const {
         return offspring;
     }
     UnitGenome point(plan_.space.size(), 0.5);
-    const UnitGenome moved = cma_.sample(random);
+    const auto numbers = static_cast<Eigen::Index>(std::max<std::size_t>(1, moved_.size()));
+    const UnitGenome moved = stage.attempt > 0
+                                 ? cma_.sample(random)
+                                 : cma_.sample(random, mirrored_normals(numbers, stage.births, plan_.seed,
+                                                                        static_cast<std::uint32_t>(plan_.island)));
     for (std::size_t i = 0; i < moved_.size(); ++i) {
         point[moved_[i]] = moved[i];
     }
