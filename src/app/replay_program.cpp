@@ -13,7 +13,7 @@
 
 #include <algorithm>
 #include <optional>
-#include <span>
+#include <utility>
 
 namespace finch::app {
 namespace {
@@ -49,11 +49,9 @@ search::Individual newborn(const search::Individual& recorded, const config::Con
 
 /// Leader only. Runs the program of `recorded` until its end, or until it has reported `last_epoch` if that is not 0.
 /// Returns the reported epochs.
-std::vector<Epoch> run_again(evaluate::CommandEvaluator& evaluator, const store::RunDirectory& directory,
-                             search::Individual one, std::int32_t last_epoch, int ranks) {
+std::vector<Epoch> run_again(evaluate::CommandEvaluator& evaluator, search::Individual one, std::int32_t last_epoch) {
     const bool is_heir = one.is_heir();
     const search::Id id = one.id;
-    const auto file = [&](const char* what) { return directory.evaluation_file(id, what); };
     std::int32_t told = one.epochs;
     evaluator.start(std::move(one));
     if (evaluator.in_progress().front()->is_heir() != is_heir) {
@@ -68,23 +66,20 @@ std::vector<Epoch> run_again(evaluate::CommandEvaluator& evaluator, const store:
             spdlog::info("{}, epoch {}", to_text(id), told);
         }
     }
-    if (done.empty()) {
-        static_cast<void>(evaluator.stop());
-    } else if (!done.front().problem.empty()) {
-        spdlog::warn("{}: {}", to_text(id), done.front().problem);
+    if (!done.empty()) {
+        if (!done.front().problem.empty()) {
+            spdlog::warn("{}: {}", to_text(id), done.front().problem);
+        }
+        return std::move(done.front().curve);
     }
-    evaluate::ReportedCurve curve(ranks);
-    if (is_heir) {
-        curve.inherit(file("parent") / "reports");
-    }
-    curve.recall(file("reports"));
-    return curve.epochs();
+    std::vector<Epoch> epochs = evaluator.reported(0);
+    static_cast<void>(evaluator.stop());
+    return epochs;
 }
 
 /// Leader only. Returns the epochs of the last individual of `lineage`, after its ancestors have run.
-std::vector<Epoch> run_lineage(evaluate::CommandEvaluator& evaluator, const store::RunDirectory& directory,
-                               const config::Config& config, const std::vector<search::Individual>& lineage,
-                               int ranks) {
+std::vector<Epoch> run_lineage(evaluate::CommandEvaluator& evaluator, const config::Config& config,
+                               const std::vector<search::Individual>& lineage) {
     std::vector<Epoch> again;
     for (std::size_t i = 0; i < lineage.size(); ++i) {
         const search::Individual& one = lineage[i];
@@ -92,10 +87,9 @@ std::vector<Epoch> run_lineage(evaluate::CommandEvaluator& evaluator, const stor
         const bool runs_to_its_end = one.outcome != search::Outcome::pruned && one.finished_training();
         const std::int32_t recorded = one.curve.empty() ? 0 : one.curve.back().epoch;
         const std::int32_t end = !is_last ? lineage[i + 1].inherited_epochs : runs_to_its_end ? 0 : recorded;
-        again = run_again(evaluator, directory, newborn(one, config), end, ranks);
-        if (again.empty() || again.back().epoch < end) {
-            throw Error(fmt::format("{} ended after epoch {}, but epoch {} is recorded", to_text(one.id),
-                                    again.empty() ? 0 : again.back().epoch, end));
+        again = run_again(evaluator, newborn(one, config), end);
+        if (const std::int32_t last = again.empty() ? 0 : again.back().epoch; last < end) {
+            throw Error(fmt::format("{} ended after epoch {}, but epoch {} is recorded", to_text(one.id), last, end));
         }
     }
     if (lineage.back().outcome == search::Outcome::pruned) {
@@ -136,7 +130,7 @@ int replay_program(comm::Session& session, process::Launcher& launcher, const st
     const search::Population none(search::ExchangeKind::none, 1);  // so no program is pruned
     evaluate::CommandEvaluator evaluator(
         config, *programs, group, 0, [&none]() -> const search::Population& { return none; }, [] { return 0.0; });
-    const std::vector<Epoch> again = run_lineage(evaluator, directory, config, lineage, ranks);
+    const std::vector<Epoch> again = run_lineage(evaluator, config, lineage);
     evaluator.dismiss();
     const Comparison comparison = compare(again, lineage.back(), ranks);
     fmt::print("{}", comparison.text);

@@ -72,12 +72,16 @@ void copy_folder(const fs::path& from, const fs::path& to) {
     if (::mkdir(to.c_str(), 0777) != 0) {
         throw_storage("cannot make the folder " + to.string());
     }
-    for (const fs::path& one : list_folder(from)) {
+    const std::vector<fs::path> content = list_folder(from);
+    for (const fs::path& one : content) {
         if (fs::symlink_status(one, none).type() == fs::file_type::directory) {
             copy_folder(one, to / one.filename());
         } else {
             copy_one_file(one, to / one.filename());
         }
+    }
+    if (list_folder(from) != content) {
+        throw StorageError("cannot copy " + from.string() + ": it has changed meanwhile");
     }
     sync_folder(to);
 }

@@ -7,7 +7,8 @@ namespace finch {
 
 /// Copies the folder `from` to the new folder `to`, and syncs every file and folder. File systems that can (Btrfs, XFS,
 /// NFS 4.2) share the blocks of both copies until one changes. Symbolic links to files become files. Throws
-/// StorageError, also for a folder with content that is neither a file nor a folder.
+/// StorageError, also if `from` contains something other than files and folders, or if names are added or removed
+/// meanwhile.
 void copy_folder(const std::filesystem::path& from, const std::filesystem::path& to);
 
 /// Creates or replaces the folder `path`. `write` creates `path.new` and syncs its content; the folder is then renamed

@@ -36,6 +36,10 @@ public:
     /// Does nothing: programs write their own checkpoints.
     [[nodiscard]] std::vector<search::Individual> checkpoint() override { return {}; }
     [[nodiscard]] std::vector<search::Individual> stop() override;
+    /// Returns the epochs that the running evaluation in `slot` has reported, with those of its ancestors.
+    [[nodiscard]] const std::vector<Epoch>& reported(std::uint32_t slot) const {
+        return running_.at(slot).curve.epochs();
+    }
     [[nodiscard]] double stop_seconds() const override;
     [[nodiscard]] double checkpoint_seconds() const override { return objective_.grace_seconds; }
 
