@@ -94,23 +94,24 @@ void add_reuse(CLI::App& verb, std::vector<std::string>& settings) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+/// Sets the callback of a verb that may start programs: it forks its launcher before MPI_Init.
+void set_work(CLI::App* verb, CommandLine& line, std::function<int(comm::Session&, process::Launcher)> work) {
+    verb->callback([&line, work = std::move(work)] {
+        line.run = [&line, work] {
+            process::Launcher launcher = process::Launcher::fork();
+            return on_all_ranks(
+                line.argc, line.argv, [&](comm::Session& session) { return work(session, std::move(launcher)); },
+                BadLaunch::refuse);
+        };
+    });
+}
+
 void add_training_verbs(CLI::App& app, CommandLine& line) {
-    // A verb that may start programs forks its launcher before MPI_Init.
-    const auto with_programs = [&line](CLI::App* verb, std::function<int(comm::Session&, process::Launcher)> work) {
-        verb->callback([&line, work] {
-            line.run = [&line, work] {
-                process::Launcher launcher = process::Launcher::fork();
-                return on_all_ranks(
-                    line.argc, line.argv, [&](comm::Session& session) { return work(session, std::move(launcher)); },
-                    BadLaunch::refuse);
-            };
-        });
-    };
     CLI::App* evolving = app.add_subcommand("evolve", "run or resume a search (start it with srun or mpirun)");
     add_config(*evolving, line.options);
     add_run_options(*evolving, line.options);
     add_reuse(*evolving, line.options.settings);
-    with_programs(evolving, [&line](comm::Session& session, process::Launcher launcher) {
+    set_work(evolving, line, [&line](comm::Session& session, process::Launcher launcher) {
         return run::evolve(session, line.options, std::move(launcher));
     });
 
@@ -127,13 +128,13 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
     training->add_flag("--profile", line.options.profile,
                        "measure where each rank spends its time: prints a line per epoch and a table at the end, and "
                        "writes profile.json into the run directory");
-    with_programs(training, [&line](comm::Session& session, process::Launcher launcher) {
+    set_work(training, line, [&line](comm::Session& session, process::Launcher launcher) {
         line.options.genes = line.genes;
         return run::train_one(session, line.options, std::move(launcher));
     });
 }
 
-/// Adds the verbs that need all ranks and start no programs.
+/// Adds the verbs that need all ranks and measure a run again.
 void add_measuring_verbs(CLI::App& app, CommandLine& line) {
     const auto with_ranks = [&line](CLI::App* verb, std::function<int(comm::Session&)> work,
                                     BadLaunch bad_launch = BadLaunch::refuse) {
@@ -142,12 +143,12 @@ void add_measuring_verbs(CLI::App& app, CommandLine& line) {
         });
     };
     CLI::App* again = app.add_subcommand(
-        "replay", "train one network of a run again, and compare every epoch with the run bit for bit");
+        "replay", "train one individual of a run again, and compare every epoch with the run bit for bit");
     again->add_option("run", line.options.config, "the run directory")->required()->type_name("RUN");
     again->add_option("id", line.id, "id of the individual, e.g. 0.3.17")->required()->type_name("ID");
-    with_ranks(again, [&line](comm::Session& session) {
+    set_work(again, line, [&line](comm::Session& session, process::Launcher launcher) {
         cluster::release_signals();
-        return replay(session, line.options.config, line.id);
+        return replay(session, std::move(launcher), line.options.config, line.id);
     });
 
     CLI::App* testing = app.add_subcommand("test",

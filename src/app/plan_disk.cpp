@@ -106,14 +106,19 @@ DiskUse disk_use(const config::Config& config, const cluster::Layout& layout, co
     const double content = archive_bytes(config, layout, networks, use.individuals.value_or(1000));
     use.archive = files_at_once * content;
     use.journals = content;
+    const auto at_rungs = [&](std::int64_t epochs) {
+        return number(layout.islands) * config.inherit->rungs.passed(epochs - 1) * number(config.inherit->parents);
+    };
+    if (config.inherit && !config.trains()) {
+        use.checkpoints = at_rungs(epochs_of(config, networks)) + leaders * slots;
+    }
     if (datasets != nullptr) {
         const double snapshot = number(networks.snapshot_bytes) / 2 +  // which counts memory and file
                                 dataset_bytes * (copies_of_tensors * number(networks.most_tensors) + other_datasets) +
                                 number(networks.most_epochs) * (epoch_bytes + 8 * number(networks.most_norms));
         use.snapshots = leaders * (2 * slots + 1) * snapshot;
         if (config.inherit) {
-            const std::int32_t rungs = config.inherit->rungs.passed(networks.most_epochs - 1);
-            use.snapshots += (number(layout.islands) * rungs * number(config.inherit->parents) + leaders) * snapshot;
+            use.snapshots += (at_rungs(networks.most_epochs) + leaders) * snapshot;
         }
         use.models = models_bytes(config, leaders, networks, *datasets);
     }
@@ -137,6 +142,8 @@ std::string disk_text(const config::Config& config, const DiskUse& use, const st
     if (const auto* const command = std::get_if<config::CommandObjective>(&config.objective)) {
         text += fmt::format("; add the folders that programs keep (keep: {})", word(command->keep));
         text += command->epochs == 0 ? " and learning curves" : "";
+        text +=
+            use.checkpoints > 0 ? fmt::format(" and {} checkpoints for heirs (search.inherit)", use.checkpoints) : "";
     }
     text += "\n";
     std::error_code failure;

@@ -8,46 +8,14 @@
 #include "finch/run/progress.hpp"
 #include "finch/store/resume.hpp"
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
+#include "temporary_place.hpp"
+
 #include <filesystem>
 
 namespace finch::app {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A new directory in the parent of the run directory, which all nodes can read. The destructor removes the directory
-/// and its content.
-class TemporaryPlace {
-public:
-    explicit TemporaryPlace(const fs::path& run) : parent_(fs::absolute(run).parent_path()) {
-        std::error_code failure;
-        is_new_ = fs::create_directories(parent_, failure);
-        std::string name = (parent_ / ".try-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr) {
-            throw ConfigError(
-                fmt::format("--try: no folder can be made in {}: {}", parent_.string(), std::strerror(errno)));
-        }
-        path_ = name;
-    }
-    ~TemporaryPlace() {
-        std::error_code none;
-        fs::remove_all(path_, none);
-        if (is_new_) {
-            fs::remove(parent_, none);
-        }
-    }
-    TemporaryPlace(const TemporaryPlace&) = delete;
-    TemporaryPlace& operator=(const TemporaryPlace&) = delete;
-    [[nodiscard]] const fs::path& path() const noexcept { return path_; }
-
-private:
-    fs::path parent_;
-    fs::path path_;
-    bool is_new_ = false;
-};
 
 std::string tried_text(const fs::path& run, const search::Measure& measure, int code) {
     const store::RunDirectory directory(run);
@@ -84,7 +52,7 @@ int try_plan(comm::Session& session, const PlanOptions& options, process::Launch
                 print_command_notes(run::prepare_programs(config, evaluate::read_templates(*command))->line);
             }
         }
-        place.emplace(run::run_directory_of(config, {}));
+        place.emplace(run::run_directory_of(config, {}), "--try");
         return place->path().string();
     });
     trial.settings.insert(trial.settings.end(), {"log={level: warning}"});

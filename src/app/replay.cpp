@@ -14,6 +14,8 @@
 #include "finch/search/individual.hpp"
 #include "finch/store/resume.hpp"
 
+#include "replay_program.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -140,21 +142,22 @@ void train_again(train::Training& training, const search::Individual& individual
 
 }  // namespace
 
-int replay(comm::Session& session, const std::filesystem::path& run, const std::string& id) {
+int replay(comm::Session& session, process::Launcher launcher, const std::filesystem::path& run,
+           const std::string& id) {
     const auto recorded =
         from_message<Recorded>(run::on_rank_zero(MPI_COMM_WORLD, [&] { return to_message(read_recorded(run, id)); }));
     const search::Individual& individual = recorded.lineage.back();
     const config::Config config = config::parse(recorded.config, (run / "config.yaml").string());
-    if (!config.trains()) {
-        throw ConfigError(
-            fmt::format("replay trains networks again, and this run has none; finch show {} {} prints "
-                        "the command that evaluates an individual of a program again",
-                        run.string(), id));
+    if (std::holds_alternative<config::FunctionObjective>(config.objective)) {
+        throw ConfigError("replay trains networks and runs programs again, and this run has a function");
     }
     if (session.world_rank() == 0) {
         for (const search::Individual& one : recorded.lineage) {
             warn_of_ranks(one, session.world_size());
         }
+    }
+    if (!config.trains()) {
+        return replay_program(session, launcher, run, config, recorded.fingerprint, recorded.lineage);
     }
     const comm::Group group(MPI_COMM_WORLD, 0, session.world_rank(), config.workers.timeout_seconds);
     const run::OpenedDevice opened = open_as_recorded(session, config, individual);

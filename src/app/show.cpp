@@ -16,12 +16,16 @@ namespace finch::app {
 namespace {
 
 /// Returns the shell command that evaluates an individual again: the program with the same genes and seed, in a new
-/// folder. Empty if the objective is not a program.
+/// folder, or for an heir the replay of its ancestors. Empty if the objective is not a program.
 std::string command_text(const config::Config& config, const std::filesystem::path& run,
                          const search::Individual& individual) {
     const auto* const command = std::get_if<config::CommandObjective>(&config.objective);
     if (command == nullptr) {
         return "";
+    }
+    if (individual.is_heir()) {
+        return fmt::format("evaluate it again, with its ancestors:\n  finch replay {} {}\n",
+                           shell_argument(run.string()), to_text(individual.id));
     }
     evaluate::TemplateTexts files;
     for (const auto& [name, path] : command->files) {

@@ -152,6 +152,7 @@ Domain final_choice() {
 /// The values of `search.inherit`.
 Domain inherit_section() {
     using search::InheritOptions;
+    const Text name{"the name of a gene", [](const std::string& text) { return !text.empty(); }, {"lr"}, {"''"}};
     return either(
         {word_of({"none"}),
          section({key("population", &InheritOptions::population, whole(1, million),
@@ -162,7 +163,11 @@ Domain inherit_section() {
                       "most this many; each has a snapshot in the run directory"),
                   key("perturb", &InheritOptions::perturb, real(0, 1),
                       "standard deviation of the change of a number, as a share of its range, and the probability that "
-                      "a choice is drawn anew")})});
+                      "a choice is drawn anew"),
+                  key("move", &InheritOptions::move, either({word_of({"none"}), {List{.element = {{name}}}}}),
+                      "for programs: genes that a program can change when it continues a checkpoint, such as [lr, "
+                      "dropout]; heirs keep all other genes of their parents; for networks Finch knows these genes")
+                      .with_default("none")})});
 }
 
 /// The key `give_up_after`. The word `auto` becomes 0.
@@ -241,9 +246,10 @@ Domain search_section() {
             "ends unpromising trainings early, of networks and programs but not of functions")
             .with_fixed(Rule::yes),
         key("inherit", &Config::inherit, inherit_section(),
-            "population-based training of networks: each training that pruning ends at a rung is replaced by an heir, "
-            "which continues one of the best trainings from this rung on, with moved genes; needs pruning: halving or "
-            "median"),
+            "population-based training: each training that pruning ends at a rung is replaced by an heir, which "
+            "continues one of the best trainings from this rung on, with moved genes; needs pruning: halving or "
+            "median; "
+            "programs report checkpoints"),
         key("budget", &Config::budget, budget_section(),
             "limits of the search, which ends at the first limit that it reaches")
             .with_default("{evaluations: 100}"),

@@ -213,17 +213,53 @@ search::Space space_of(const FunctionObjective& objective, const Tree& written) 
     return search::function_space(search::find_function(objective.function), objective.dimensions);
 }
 
+/// Throws ConfigError if heirs cannot continue the programs of `command`. `written`: the section search.inherit.
+void check_heirs_of_programs(const CommandObjective& command, const Config& config, const Tree& written) {
+    const std::vector<std::string>& move = config.inherit->move;
+    if (command.persistent) {
+        fail(written, "search.inherit",
+             "starts the program with the checkpoint of its parent, and a persistent program is started only once; "
+             "accepted: search.objective.persistent: false, or none here");
+    }
+    if (command.epochs == 0) {
+        fail(
+            written, "search.inherit",
+            "needs search.objective.epochs, the number of epochs of a complete evaluation; accepted: that key, or none "
+            "here");
+    }
+    if (move.empty()) {
+        fail(
+            written, "search.inherit",
+            "needs the key move, the genes that the program can change when it continues a checkpoint; accepted: move: "
+            "[lr], for example");
+    }
+    std::vector<std::string> genes;
+    for (const search::Gene& gene : config.space.genes) {
+        genes.push_back(gene.name);
+    }
+    for (std::size_t i = 0; i < move.size(); ++i) {
+        if (std::ranges::find(genes, move[i]) == genes.end()) {
+            fail(written["move"], path_of("search.inherit.move", i),
+                 fmt::format("'{}' is no gene{}; accepted: {}", move[i], did_you_mean(move[i], genes), join(genes)));
+        }
+    }
+}
+
 /// Completes search.inherit with the rungs of search.pruning. Throws ConfigError if heirs have no rungs to begin at, or
-/// no network to continue.
+/// no training to continue.
 void resolve_inherit(const Tree& search, Config& config) {
     if (!config.inherit) {
         return;
     }
-    if (!config.trains()) {
-        fail(
-            search["inherit"], "search.inherit",
-            "continues trainings of networks from their snapshots, which programs and functions do not have; accepted: "
-            "none");
+    if (std::holds_alternative<FunctionObjective>(config.objective)) {
+        fail(search["inherit"], "search.inherit",
+             "continues trainings of networks and programs, and a function has none; accepted: none");
+    }
+    if (const auto* const command = std::get_if<CommandObjective>(&config.objective)) {
+        check_heirs_of_programs(*command, config, search["inherit"]);
+    } else if (!config.inherit->move.empty()) {
+        fail(search["inherit"]["move"], "search.inherit.move",
+             "is for programs: Finch knows which genes of a network can change; accepted: none");
     }
     const auto rungs = search::rungs_of(config.pruning);
     if (!rungs) {

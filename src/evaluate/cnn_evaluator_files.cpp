@@ -125,7 +125,7 @@ void CnnEvaluator::keep_at_rung(std::uint32_t slot) {
     const search::Individual& individual = running.individual;
     const search::Population* const population = known_population();
     if (population == nullptr || individual.is_repeat() || individual.pruning->rung <= running.rung ||
-        !RungSnapshots::is_wanted(individual, *population, config_.inherit->parents)) {
+        !is_wanted_at_rung(individual, *population, config_.inherit->parents)) {
         return;
     }
     try {

@@ -37,13 +37,14 @@ void describe(search::Individual& individual, const ReportedCurve& curve) {
 }  // namespace
 
 CommandEvaluator::CommandEvaluator(const config::Config& config, Programs& programs, const comm::Group& group,
-                                   std::function<const search::Population&()> population,
+                                   std::uint64_t run, std::function<const search::Population&()> population,
                                    std::function<double()> seconds_left)
     : GroupEvaluator(config, group),
       objective_(std::get<config::CommandObjective>(config.objective)),
       programs_(programs),
       population_(std::move(population)),
       seconds_left_(std::move(seconds_left)),
+      rung_checkpoints_(programs.run(), run),
       running_(static_cast<std::size_t>(config.workers.slots)),
       warnings_(search::prunes(config.pruning)) {}
 
@@ -62,6 +63,7 @@ void CommandEvaluator::begin(std::uint32_t slot, bool is_retry) {
     running.individual = std::move(taken);
     running.curve = ReportedCurve(group_.size());
     running.began = steady_seconds();
+    begin_as_heir(running);
     search::Individual& individual = running.individual;
     running.rung = individual.pruning->rung;
     running.epochs = individual.epochs;
@@ -141,6 +143,9 @@ void CommandEvaluator::take_reports(std::uint32_t slot) {
 
 void CommandEvaluator::take_report(Running& running, const ReportLine& line) {
     search::Individual& individual = running.individual;
+    if (individual.is_heir() && !running.misreport.empty()) {
+        return;  // decide() ends it, as it does not continue its parent
+    }
     if (const auto problem = running.curve.add(line)) {
         running.misreport = running.misreport.empty() ? *problem : running.misreport;
         return;
@@ -161,8 +166,12 @@ void CommandEvaluator::take_report(Running& running, const ReportLine& line) {
         now.metrics = running.curve.metrics();
         now.training_seconds += steady_seconds() - running.began;
         static_cast<void>(search::judge(config_.costs, {}, now));
+        const std::int32_t rung = individual.pruning->rung;
         running.is_pruned = search::ends_early(config_.pruning, losses, epochs, population_(), now);
         individual.pruning = now.pruning;
+        if (config_.inherit && !running.is_pruned && individual.pruning->rung > rung) {
+            keep_at_rung(running, line.checkpoint);
+        }
     }
 }
 
@@ -178,6 +187,8 @@ void CommandEvaluator::decide(std::uint32_t slot, const Programs::Standing& stan
         end(slot, EndReason::failed_elsewhere, std::min(objective_.grace_seconds, seconds_for_other_ranks));
     } else if (objective_.timeout_seconds && seconds > *objective_.timeout_seconds) {
         end(slot, EndReason::timed_out, objective_.grace_seconds);
+    } else if (running.individual.is_heir() && !running.misreport.empty()) {
+        end(slot, EndReason::misreported, std::min(objective_.grace_seconds, seconds_for_other_ranks));
     } else if (running.is_pruned && !objective_.interactive) {
         end(slot, EndReason::pruned, objective_.grace_seconds);
     }
@@ -252,14 +263,14 @@ void CommandEvaluator::add_time(search::Individual& individual, double began) co
 
 /// Returns why an evaluation failed; empty if it did not.
 std::string CommandEvaluator::problem_of(const Running& running, bool failed) const {
-    const bool is_mute = running.curve.epochs().empty();
+    const bool is_mute = running.curve.own_epochs() == 0;
     const bool may_have_missed = (is_mute || objective_.persistent) && !programs_.near_miss().empty();
     const std::string near_miss = may_have_missed ? "; " + programs_.near_miss() : "";
     if (running.end_reason == EndReason::timed_out) {
         return fmt::format("it did not end within {} s (search.objective.timeout_seconds){}",
                            *objective_.timeout_seconds, near_miss);
     }
-    if (failed) {
+    if (failed && running.end_reason != EndReason::misreported) {
         return programs_.problem() + (objective_.persistent ? near_miss : "");
     }
     const std::string errors = programs_.last_errors().empty() ? "" : "\n" + programs_.last_errors();
@@ -297,8 +308,8 @@ void CommandEvaluator::warn_of_end(const Running& running, const search::Individ
 std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Programs::Fault fault) {
     const bool failed = fault != Programs::Fault::none;
     Running& running = running_[slot];
-    warnings_.has_reported(running.individual.id, running.curve.epochs().size(), running.began, running.reported_at);
-    const bool is_mute = running.curve.epochs().empty();  // a late report would count for the next individual
+    warnings_.has_reported(running.individual.id, running.curve.own_epochs(), running.began, running.reported_at);
+    const bool is_mute = running.curve.own_epochs() == 0;  // a late report would count for the next individual
     command({.kind = Order::Kind::release, .slot = slot, .ends_programs = failed || is_mute});
     if (failed && begins_again(slot, fault)) {
         return std::nullopt;
@@ -371,10 +382,11 @@ std::vector<search::Individual> CommandEvaluator::stop() {
     const auto run_on = [&] {
         static_cast<void>(programs_.wait(seconds_between_looks));
         look();
+        const std::vector<Programs::Standing> standings = standings_;  // other Orders clear standings_
         for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
             take_reports(slot);
         }
-        return std::any_of(standings_.begin(), standings_.end(), [](const auto& standing) { return standing.runs; });
+        return std::any_of(standings.begin(), standings.end(), [](const auto& standing) { return standing.runs; });
     };
     command({.kind = Order::Kind::signal});
     bool run = run_on();

@@ -141,6 +141,10 @@ std::map<std::string, std::string> CommandLine::values(const search::Individual&
     return values;
 }
 
+fs::path CommandLine::Paths::parent_checkpoint() const {
+    return fs::path(fmt::format("{}.{}", folder.string(), config::parent_suffix)) / config::parent_checkpoint;
+}
+
 std::vector<std::string> CommandLine::arguments(const search::Individual& individual, const Paths& paths) const {
     std::map<std::string, std::string> values = this->values(individual, paths);
     if (objective_.shell) {
@@ -165,6 +169,10 @@ std::map<std::string, std::string> CommandLine::variables(const search::Individu
                                                  {"FINCH_CHECKPOINT_DIR", paths.checkpoints().string()}};
     if (paths.resumes) {
         variables["FINCH_RESUME"] = "1";
+    }
+    if (individual.is_heir()) {
+        variables["FINCH_PARENT_CHECKPOINT_DIR"] = paths.parent_checkpoint().string();
+        variables["FINCH_PARENT_EPOCH"] = std::to_string(individual.inherited_epochs);
     }
     const std::vector<bool> active = search::active_genes(space_, individual.genome);
     for (std::size_t i = 0; i < space_.size(); ++i) {

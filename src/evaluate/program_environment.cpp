@@ -68,7 +68,7 @@ bool is_of_slurm(const std::string& name) {
 /// if a program of another run started Finch. Variables that begin with PET_ (torchrun's options) or JAX_COORDINATOR_
 /// (jax's address) differ between workers.
 bool is_of_individual(const std::string& name) {
-    static constexpr std::array<std::string_view, 4> beginnings{"FINCH_GENE_", "FINCH_TEST_", "PET_",
+    static constexpr std::array<std::string_view, 5> beginnings{"FINCH_GENE_", "FINCH_PARENT_", "FINCH_TEST_", "PET_",
                                                                 "JAX_COORDINATOR_"};
     static constexpr std::array<std::string_view, 7> names{
         "FINCH_ID", "FINCH_SEED", "FINCH_RUN", "FINCH_FOLDER", "FINCH_CHECKPOINT_DIR", "FINCH_RESUME", "FINCH_HOSTS"};

@@ -72,6 +72,17 @@ void ProgramWarnings::has_not_asked(search::Id id) {
     }
 }
 
+void ProgramWarnings::has_no_checkpoint(search::Id id, std::int32_t epoch, const std::string& why) {
+    if (!has_warned_of_checkpoint_) {
+        has_warned_of_checkpoint_ = true;
+        spdlog::warn(
+            "{}: no heir can continue it after epoch {}: {}. For search.inherit, the program must write each "
+            "checkpoint "
+            "into a new folder in FINCH_CHECKPOINT_DIR, and then report 'finch loss=0.31 epoch={} checkpoint=FOLDER'",
+            to_text(id), epoch, why, epoch);
+    }
+}
+
 void ProgramWarnings::has_reported(search::Id id, std::size_t epochs, double began, double first) {
     const double now = steady_seconds();
     const bool is_late = now - first < share_of_late_reports * (now - began);

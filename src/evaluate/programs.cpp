@@ -98,6 +98,7 @@ void Programs::start(const Order& order) {
     slot = Slot{.child = std::move(slot.child),
                 .id = individual.id,
                 .runs = starts_here(),
+                .epochs = static_cast<double>(individual.epochs),
                 .is_evaluated = true,
                 .began = now,
                 .heard = now};
@@ -249,6 +250,7 @@ void Programs::remove_files(search::Id id) const {
         spdlog::warn("{} could not be removed: {}", folder_of(id).string(), failed.message());
     }
     fs::remove(file_of(id, "reports"), failed);
+    fs::remove_all(file_of(id, std::string(config::parent_suffix)), failed);
     if (line_.uses_hostfile()) {
         fs::remove(file_of(id, "hosts"), failed);
     }

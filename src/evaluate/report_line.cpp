@@ -103,7 +103,9 @@ ReportLine read_words(std::string_view rest) {
         }
         const std::string_view name = word.substr(0, sign);
         const std::string_view text = word.substr(sign + 1);
-        if (const auto value = number_in(text)) {
+        if (name == name_of_checkpoint) {
+            line.checkpoint = text;
+        } else if (const auto value = number_in(text)) {
             add(line, name, *value);
         } else if (is_of_curve(name)) {
             return problem(no_number(name, text));
@@ -129,6 +131,9 @@ public:
         return true;
     }
     bool String(const char* text, rapidjson::SizeType size, bool /*copy*/) {
+        if (names_checkpoint()) {
+            line_.checkpoint.assign(text, size);
+        }
         return other(fmt::format("\"{}\"", std::string_view(text, size)));
     }
     bool Null() { return other("null"); }
@@ -136,7 +141,9 @@ public:
     /// Numbers are parsed as text: RapidJSON 1.1 reads a zero with 49 decimals as 7e246, and does not read 0e308 as
     /// zero.
     bool RawNumber(const char* text, rapidjson::SizeType size, bool /*copy*/) {
-        if (depth_ == 1) {
+        if (names_checkpoint()) {
+            line_.checkpoint.assign(text, size);
+        } else if (depth_ == 1) {
             add(line_, name_, number_in({text, size}).value());
         }
         return true;
@@ -146,6 +153,7 @@ public:
     [[nodiscard]] const std::string& wrong() const { return wrong_; }
 
 private:
+    [[nodiscard]] bool names_checkpoint() const { return depth_ == 1 && name_ == name_of_checkpoint; }
     bool enter() { return other("...") && ++depth_ > 0; }
     bool leave() { return --depth_ >= 0; }
     bool other(std::string_view text) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <iterator>
 #include <limits>
 
 namespace finch::evaluate {
@@ -28,6 +27,12 @@ std::optional<std::string> ReportedCurve::add(const ReportLine& line) {
         return refused("epochs are whole numbers and count from 1");
     }
     const auto number = static_cast<std::int32_t>(said);
+    if (inherited_ > 0 && number <= epochs_[inherited_ - 1].epoch) {
+        return refused(
+            fmt::format("epochs up to {} are those of its parent, whose checkpoint it must continue "
+                        "(FINCH_PARENT_CHECKPOINT_DIR)",
+                        epochs_[inherited_ - 1].epoch));
+    }
     while (!epochs_.empty() && epochs_.back().epoch >= number) {
         epochs_.pop_back();
         losses_.pop_back();
@@ -61,21 +66,34 @@ bool ReportedCurve::has(const ReportLine& line) const {
     });
 }
 
+void ReportedCurve::inherit(const std::filesystem::path& path) {
+    recall(path);
+    inherited_ = epochs_.size();
+}
+
+std::string ReportedCurve::line_of(const Epoch& epoch) const {
+    std::string line =
+        fmt::format("finch epoch={} loss={} accuracy={} training_loss={} training_accuracy={} learning_rate={}",
+                    epoch.epoch, epoch.validation_loss, epoch.validation_accuracy, epoch.training_loss,
+                    epoch.training_accuracy, epoch.learning_rate);
+    const auto [first, last] = std::ranges::equal_range(metrics_, epoch.epoch, {}, &Metric::epoch);
+    for (auto metric = first; metric != last; ++metric) {
+        line += fmt::format(" {}={}", metric->name, metric->value);
+    }
+    return line + fmt::format(" seconds={}\n", epoch.seconds);
+}
+
+std::string ReportedCurve::text() const {
+    std::string text;
+    for (const Epoch& epoch : epochs_) {
+        text += line_of(epoch);
+    }
+    return text;
+}
+
 bool ReportedCurve::keep(const std::filesystem::path& path) const {
-    const Epoch& last = epochs_.back();
     std::ofstream file(path, std::ios::binary | std::ios::app);
-    file << fmt::format("finch epoch={} loss={} accuracy={} training_loss={} training_accuracy={} learning_rate={}",
-                        last.epoch, last.validation_loss, last.validation_accuracy, last.training_loss,
-                        last.training_accuracy, last.learning_rate);
-    auto of_last = metrics_.end();
-    while (of_last != metrics_.begin() && std::prev(of_last)->epoch == last.epoch) {
-        --of_last;
-    }
-    for (; of_last != metrics_.end(); ++of_last) {
-        file << fmt::format(" {}={}", of_last->name, of_last->value);
-    }
-    file << fmt::format(" seconds={}\n", last.seconds);
-    return static_cast<bool>(file << std::flush);
+    return static_cast<bool>(file << line_of(epochs_.back()) << std::flush);
 }
 
 void ReportedCurve::recall(const std::filesystem::path& path) {

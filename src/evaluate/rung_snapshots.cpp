@@ -1,10 +1,12 @@
 #include "finch/evaluate/rung_snapshots.hpp"
 
+#include "finch/base/copy_folder.hpp"
 #include "finch/base/files.hpp"
 
 #include <algorithm>
 #include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace finch::evaluate {
@@ -25,21 +27,28 @@ std::vector<const search::Individual*> ranking_with(const search::Individual& mi
 
 }  // namespace
 
-bool RungSnapshots::is_wanted(const search::Individual& mine, const search::Population& population,
-                              std::int64_t parents) {
+bool is_wanted_at_rung(const search::Individual& mine, const search::Population& population, std::int64_t parents) {
     const auto ranked = ranking_with(mine, population);
     return std::ranges::find(ranked, &mine) - ranked.begin() < parents;
 }
 
-/// Other leaders write snapshots at the same time, so more than one may be too many.
+std::vector<search::Id> not_wanted_at_rung(const search::Individual& mine, const search::Population& population,
+                                           std::int64_t parents) {
+    const auto ranked = ranking_with(mine, population);
+    const auto end = std::min<std::int64_t>(std::ssize(ranked), 3 * parents);
+    std::vector<search::Id> spare;
+    for (std::int64_t place = parents; place < end; ++place) {
+        spare.push_back(ranked[static_cast<std::size_t>(place)]->id);
+    }
+    return spare;
+}
+
 void RungSnapshots::keep(const store::ModelFile& file, const search::Population& population,
                          std::int64_t parents) const {
     const std::int32_t epoch = file.individual.epochs;
     store::write_model(directory_.after_epoch(file.individual.id, epoch), file, {.predecessor = Predecessor::drop});
-    const auto ranked = ranking_with(file.individual, population);
-    const auto end = std::min<std::int64_t>(std::ssize(ranked), 3 * parents);
-    for (std::int64_t place = parents; place < end; ++place) {
-        store::remove_model(directory_.after_epoch(ranked[static_cast<std::size_t>(place)]->id, epoch));
+    for (const search::Id id : not_wanted_at_rung(file.individual, population, parents)) {
+        store::remove_model(directory_.after_epoch(id, epoch));
     }
 }
 
@@ -59,23 +68,32 @@ std::optional<store::ModelFile> RungSnapshots::parent_of(const search::Individua
 
 void remove_unused_rungs(const store::RunDirectory& directory, const search::Population& population,
                          const search::InheritOptions& options) {
-    std::set<std::string> used;
+    std::set<std::filesystem::path> used;
+    const auto keep = [&](search::Id id, std::int64_t epoch) {
+        used.insert({directory.after_epoch(id, epoch), directory.checkpoint_after_epoch(id, epoch)});
+    };
     for (int island = 0; island < population.islands(); ++island) {
         for (std::int32_t rung = 1; rung <= static_cast<std::int32_t>(search::most_rungs); ++rung) {
             auto best = search::continued_after(population, island, rung);
             best.resize(std::min(best.size(), static_cast<std::size_t>(options.parents)));
             for (const search::Individual* one : best) {
-                used.insert(directory.after_epoch(one->id, options.rungs.epoch_of(rung)));
+                keep(one->id, options.rungs.epoch_of(rung));
             }
         }
     }
     for (const search::Individual* one : population.unfinished()) {
         if (one->is_heir()) {
-            used.insert(directory.after_epoch(one->inherited_from, one->inherited_epochs));
+            keep(one->inherited_from, one->inherited_epochs);
         }
     }
     for (const std::filesystem::path& path : directory.state_files()) {
-        if (store::RunDirectory::is_after_epoch(path) && !used.contains(path)) {
+        std::error_code none;
+        if (!store::RunDirectory::is_after_epoch(path) || used.contains(path)) {
+            continue;
+        }
+        if (std::filesystem::is_directory(path, none)) {
+            remove_folder(path);
+        } else {
             store::remove_model(path);
         }
     }

@@ -127,8 +127,8 @@ std::unique_ptr<island::Evaluator> make_evaluator(const Run& run, std::uint64_t 
     }
     if (run.programs != nullptr) {
         return std::make_unique<evaluate::CommandEvaluator>(
-            run.config, *run.programs, run.group, [&population]() -> const search::Population& { return *population; },
-            cluster::seconds_left_to_stop);
+            run.config, *run.programs, run.group, number,
+            [&population]() -> const search::Population& { return *population; }, cluster::seconds_left_to_stop);
     }
     const evaluate::CnnEvaluator::Place place{run.place().worker, run.placement.threads, run.place().node, number};
     auto evaluator = std::make_unique<evaluate::CnnEvaluator>(

@@ -92,6 +92,18 @@ std::vector<const Individual*> continued_after(const Population& population, int
     return found;
 }
 
+bool differ_only_in(const std::vector<std::string>& names, const Space& space, const Genome& a, const Genome& b) {
+    const std::vector<bool> active_in_a = active_genes(space, a);
+    const std::vector<bool> active_in_b = active_genes(space, b);
+    for (std::size_t i = 0; i < space.size(); ++i) {
+        const bool may_differ = std::ranges::find(names, space.genes[i].name) != names.end();
+        if (!may_differ && (active_in_a[i] != active_in_b[i] || (active_in_a[i] && a[i] != b[i]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool make_heir(Individual& newborn, const InheritOptions& options, const InitialDesign& design,
                const Population& population, RandomStream& random,
                const std::function<bool(const Individual& heir)>& can_continue) {

@@ -113,6 +113,10 @@ fs::path RunDirectory::after_epoch(search::Id id, std::int64_t epoch) const {
     return state_of(static_cast<int>(id.worker())) / fmt::format("{}{}-{}.h5", epoch_prefix, epoch, to_text(id));
 }
 
+fs::path RunDirectory::checkpoint_after_epoch(search::Id id, std::int64_t epoch) const {
+    return after_epoch(id, epoch).replace_extension();
+}
+
 fs::path RunDirectory::evaluation(search::Id id) const {
     return evaluations() / fmt::format("{}.{}", id.restart(), id.worker()) / std::to_string(id.sequence());
 }
@@ -130,7 +134,7 @@ std::optional<search::Id> RunDirectory::id_of_weights(const fs::path& path) {
 }
 
 bool RunDirectory::is_after_epoch(const fs::path& path) {
-    return path.extension() == ".h5" && path.filename().string().starts_with(epoch_prefix);
+    return path.filename().string().starts_with(epoch_prefix);
 }
 
 bool RunDirectory::holds_a_run() const {

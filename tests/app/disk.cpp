@@ -91,6 +91,19 @@ TEST_CASE("disk_use: heirs need the snapshots of `parents` trainings for each ru
     CHECK(snapshots("{parents: 5}") - slots_alone == doctest::Approx((2 * 3 * 5 + 4) * one));
 }
 
+TEST_CASE("disk_text: counts the checkpoints of programs that Finch keeps for heirs") {
+    const config::Config config = config::parse(
+        "search: {objective: {command: 'true', epochs: 12}, pruning: halving, space: {lr: {real: [0, 1]}},\n"
+        "  inherit: {parents: 5, move: [lr]}, budget: {evaluations: 50}}\nworkers: {slots: 2}",
+        "test");
+
+    const DiskUse use = disk_use(config, layout, {}, nullptr);
+
+    CHECK(use.checkpoints == 2 * 3 * 5 + 4 * 2);  // rungs at epochs 1, 3 and 9, on two islands; and one of each slot
+    CHECK(disk_text(config, use, ".").find("; add the folders that programs keep (keep: failed) and 38 checkpoints") !=
+          std::string::npos);
+}
+
 TEST_CASE("disk_text: warns if the file system has less free space, also for a directory that does not exist yet") {
     const testing::TemporaryFolder folder;
     const config::Config config = config_of("{evaluations: 100}");

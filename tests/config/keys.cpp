@@ -80,6 +80,10 @@ std::vector<std::string> companions(const std::string& path, const std::string& 
     if (path == "data.memory" && value == "streamed") {
         return {"data={kind: cifar, path: here}"};
     }
+    if (begins(path, "search.inherit.move") && value != "none") {
+        return {"search.pruning=halving", "search.objective={command: 'true', epochs: 9}",
+                "search.space={lr: {real: [0, 1]}}"};
+    }
     if (begins(path, "search.inherit.")) {
         return {"search.pruning=halving"};
     }

@@ -33,22 +33,47 @@ TEST_CASE("the message for an invalid value has the file, line, path, problem an
     CHECK(begins(problem_of("just words"), "file.yaml:1: 'just words' is no section"));
 }
 
-TEST_CASE("search.inherit needs networks, rungs, one objective, and no final choice") {
+TEST_CASE("search.inherit needs trainings, rungs, one objective, and no final choice") {
     const auto with = [](const std::string& keys) { return problem_of("search:\n  inherit: {parents: 2}\n" + keys); };
 
     CHECK(with("  pruning: halving\n") == "");
     CHECK(begins(with("  pruning: curve\n"),
                  "file.yaml:2: search.inherit: replaces trainings that end at a rung, and search.pruning has none"));
+    CHECK(begins(with("  pruning: none\n  objective: {function: sphere}\n"),
+                 "file.yaml:2: search.inherit: continues trainings of networks and programs, and a function has none; "
+                 "accepted: none"));
     CHECK(
-        begins(with("  pruning: halving\n  objective: {command: 'true'}\n"),
-               "file.yaml:2: search.inherit: continues trainings of networks from their snapshots, which programs and "
-               "functions do not have; accepted: none"));
+        problem_of("search: {pruning: halving, inherit: {move: [lr]}}") ==
+        "file.yaml:1: search.inherit.move: is for programs: Finch knows which genes of a network can change; accepted: "
+        "none");
     CHECK(begins(with("  pruning: halving\n  propagator: genetic\n  objective: [validation_loss, parameters]\n"),
                  "file.yaml:2: search.inherit: ranks the parents by the loss"));
     CHECK(begins(with("  pruning: halving\n  final: {candidates: 2, repeats: 2}\n"),
                  "file.yaml:4: search.final: evaluates genes from the first epoch on"));
     CHECK_FALSE(config::parse("search: {pruning: halving, inherit: {parents: 2}, budget: {evaluations: 100}}", "test")
                     .final_choice);
+}
+
+TEST_CASE("search.inherit of programs needs epochs, genes to move, and a program that starts for each individual") {
+    const auto with = [](const std::string& inherit, const std::string& more) {
+        return problem_of(
+            "search:\n  space: {lr: {real: [0, 1]}, width: {int: [1, 9]}}\n  pruning: halving\n  inherit: {" + inherit +
+            "}\n  objective: {command: 'true'" + more + "}\n");
+    };
+
+    CHECK(with("move: [lr, width]", ", epochs: 9") == "");
+    CHECK(with("move: [lr]", "") ==
+          "file.yaml:4: search.inherit: needs search.objective.epochs, the number of epochs of a complete evaluation; "
+          "accepted: that key, or none here");
+    CHECK(with("parents: 2", ", epochs: 9") ==
+          "file.yaml:4: search.inherit: needs the key move, the genes that the program can change when it continues a "
+          "checkpoint; accepted: move: [lr], for example");
+    CHECK(with("move: [lr, widht]", ", epochs: 9") ==
+          "file.yaml:4: search.inherit.move[1]: 'widht' is no gene (did you mean 'width'?); accepted: lr, width");
+    CHECK(with("move: [lr]", ", epochs: 9, persistent: true") ==
+          "file.yaml:4: search.inherit: starts the program with the checkpoint of its parent, and a persistent program "
+          "is "
+          "started only once; accepted: search.objective.persistent: false, or none here");
 }
 
 TEST_CASE("exchange.matrix needs one row and one column per island and is accepted only with topology matrix") {

@@ -67,7 +67,8 @@ def left_behind(marker):
 
 
 with Folder() as folder:
-    folder.write("input.template", '{"lr": {lr}, "nested": {"layers": {layers}}, "literal": "{{lr}}"}')
+    template = '{"lr": {lr}, "nested": {"layers": {layers}}, "literal": "{{lr}}"}'
+    folder.write("input.template", template)
     program = script(folder, """
 given = json.loads(sys.stdin.readline())
 assert sys.stdin.read() == "", "standard input ends"
@@ -112,7 +113,10 @@ print("finch loss=%r epoch=1 accuracy=0.5 top5=%r" % (float(given["genes"]["lr"]
     subprocess.run(["sh", "-ec", f"mkdir {name} && cp -r '{seen[0]['here']}/sub' {name}; " + again], cwd=folder.path, check=True)
     now = json.loads((folder.path / "runs" / ("seen-" + seen[0]["given"]["id"])).read_text())
     check(now["given"]["seed"] == seen[0]["given"]["seed"] and now["given"]["genes"] == seen[0]["given"]["genes"], "another seed, or other genes")
-    check("finch show runs/run " in folder.run(1, "replay", "runs/run", seen[0]["given"]["id"], expect=2), "replay of a program")
+    check("equal to the last bit" in folder.run(1, "replay", "runs/run", seen[0]["given"]["id"]), "a replay differs")
+    (folder.path / "input.template").write_text("{lr}")
+    check("the templates are others than the run's" in folder.run(1, "replay", "runs/run", seen[0]["given"]["id"], expect=2), "a replay with another template")
+    folder.write("input.template", template)
     check("there is no individual 7.7.7" in folder.run(0, "show", "runs/run", "7.7.7", expect=2), "show of nobody")
 passed("a program gets its genes as arguments, variables, a line and files, and its loss is what it says")
 

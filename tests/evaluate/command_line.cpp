@@ -94,6 +94,11 @@ TEST_CASE("environment variables and the JSON line contain the values of the act
     CHECK(variables.at("FINCH_RESUME") == "1");
     CHECK_FALSE(line.variables(individual(2), paths).contains("FINCH_GENE_rate"));
     CHECK_FALSE(line.variables(individual(2), {"/run", "/f", false}).contains("FINCH_RESUME"));
+    CHECK_FALSE(variables.contains("FINCH_PARENT_EPOCH"));
+    Individual heir = individual(0);
+    heir.inherited_epochs = 9;
+    CHECK(line.variables(heir, paths).at("FINCH_PARENT_EPOCH") == "9");
+    CHECK(line.variables(heir, paths).at("FINCH_PARENT_CHECKPOINT_DIR") == "/run/evaluations/1.2/3.parent/checkpoint");
     const std::string seed = std::to_string(program_seed(5, search::Id::make(1, 2, 3)));
     CHECK(variables.at("FINCH_SEED") == seed);
     CHECK(line.json(individual(1), paths) ==

@@ -148,7 +148,7 @@ TEST_CASE("programs do not inherit variables of an outer Finch evaluation or of 
           "FINCH_RESUME",    "FINCH_HOSTS",         "FINCH_GENE_lr", "PET_NNODES",       "JAX_COORDINATOR_ADDRESS",
           "PALS_RANKID",     "FLUX_TASK_RANK",      "ALPS_APP_PE",   "MPI_RANKID",       "JSM_NAMESPACE_RANK",
           "MPI_LOCALRANKID", "MVP_COMM_WORLD_RANK", "SLURM_LABELIO", "SLURM_MULTI_PROG", "SLURM_OUTPUT",
-          "SLURM_EXCLUSIVE"}) {
+          "SLURM_EXCLUSIVE", "FINCH_PARENT_EPOCH"}) {
         around.emplace(name, "1");
     }
 

@@ -21,6 +21,23 @@ TEST_CASE("a report line contains names and numbers, as name=number words or as 
     }
 }
 
+TEST_CASE("checkpoint names a folder and is no metric") {
+    for (const char* text : {"finch loss=0.31 checkpoint=epoch-3 epoch=3",
+                             R"(finch {"loss": 0.31, "checkpoint": "epoch-3", "epoch": 3})"}) {
+        CAPTURE(text);
+        const auto line = read_report_line(text);
+        CHECK(line->checkpoint == "epoch-3");
+        CHECK(line->values.size() == 2);
+    }
+    CHECK(read_report_line("finch loss=0.31 checkpoint=3")->checkpoint == "3");
+    CHECK(read_report_line(R"(finch {"loss": 0.31, "checkpoint": 3})")->checkpoint == "3");
+    for (const char* text : {"finch loss=0.31", R"(finch {"loss": 0.31, "checkpoint": null})",
+                             R"(finch {"loss": 0.31, "more": {"checkpoint": "epoch-3"}})"}) {
+        CAPTURE(text);
+        CHECK(read_report_line(text)->checkpoint.empty());
+    }
+}
+
 TEST_CASE("NaN and infinite values are accepted as numbers") {
     CHECK(std::isnan(*read_report_line("finch loss=nan")->value("loss")));
     for (const char* number : {"NaN", "nan", "-nan", "-NaN"}) {

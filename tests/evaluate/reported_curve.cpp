@@ -95,6 +95,29 @@ TEST_CASE("recall: restores kept reports bitwise and ignores a truncated last li
     CHECK_FALSE(curve.keep(folder.path() / "no/such/folder"));
 }
 
+TEST_CASE("inherit: an heir's curve begins with the epochs of its ancestors, which its reports cannot replace") {
+    const testing::TemporaryFolder folder;
+    const auto path = folder.path() / "reports";
+    ReportedCurve parent;
+    for (const char* line : {"loss=0.30000000000000004 top5=0.1", "loss=2 seconds=3"}) {
+        CHECK_FALSE(add(parent, line));
+    }
+    testing::put_contents(path, parent.text());
+
+    ReportedCurve heir;
+    heir.inherit(path);
+
+    CHECK(heir.losses() == parent.losses());
+    CHECK(heir.text() == parent.text());
+    CHECK(heir.own_epochs() == 0);
+    CHECK(add(heir, "loss=1 epoch=2") ==
+          "epochs up to 2 are those of its parent, whose checkpoint it must continue (FINCH_PARENT_CHECKPOINT_DIR), in "
+          "'finch loss=1 epoch=2'");
+    CHECK_FALSE(add(heir, "loss=1"));
+    CHECK(numbers(heir) == std::vector<std::int32_t>{1, 2, 3});
+    CHECK(heir.own_epochs() == 1);
+}
+
 TEST_CASE("other names in a report are metrics, which are kept, recalled and replaced with their epoch") {
     const testing::TemporaryFolder folder;
     const auto path = folder.path() / "reports";

@@ -109,10 +109,10 @@ TEST_CASE("a rung keeps the snapshots of its best trainings, and a new one repla
     }
     search::Individual mine = at_rung(1, 0.6);
     mine.epochs = 1;
-    CHECK_FALSE(RungSnapshots::is_wanted(mine, population, 2));
+    CHECK_FALSE(is_wanted_at_rung(mine, population, 2));
     mine = at_rung(1, 0.4);
     mine.epochs = 1;
-    REQUIRE(RungSnapshots::is_wanted(mine, population, 2));
+    REQUIRE(is_wanted_at_rung(mine, population, 2));
 
     snapshots.keep({mine, "", {}, this_run}, population, 2);
 

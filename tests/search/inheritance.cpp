@@ -161,6 +161,21 @@ TEST_CASE("a gene that the parent's weights do not fit keeps its value; a parent
     CHECK_FALSE(heir_of(population, 10, {2, 2, 0.1, rungs}, [](const auto&) { return false; }).is_heir());
 }
 
+TEST_CASE("differ_only_in: genes that are not named must be equal, and active in both genomes or in none") {
+    Space space;
+    space.genes = {{"lr", RealGene{0, 1}},
+                   {"optimizer", ChoiceGene{{"sgd", "adam"}}},
+                   {"momentum", RealGene{0, 1}, {{.gene = 1, .values = {0}}}}};
+    const Genome sgd{0.1, 0, 0.5};
+
+    CHECK(differ_only_in({}, space, sgd, sgd));
+    CHECK(differ_only_in({"lr", "momentum"}, space, sgd, {0.2, 0, 0.6}));
+    CHECK_FALSE(differ_only_in({"lr"}, space, sgd, {0.2, 0, 0.6}));
+    CHECK_FALSE(differ_only_in({"optimizer"}, space, sgd, {0.1, 1, 0.5}));  // momentum is not active any more
+    CHECK(differ_only_in({"optimizer", "momentum"}, space, sgd, {0.1, 1, 0.5}));
+    CHECK(differ_only_in({}, space, {0.1, 1, 0.5}, {0.1, 1, 0.6}));  // momentum is not active
+}
+
 TEST_CASE("moved genes obey the constraints") {
     const Population population = some_trainings();
     InitialDesign of = design();

@@ -64,10 +64,14 @@ def seed() -> int:
     return individual().seed
 
 
-def report(loss: float, epoch: Optional[int] = None, **metrics: float) -> None:
-    """Reports the loss after an epoch. The last reported loss is the result. Finch reads only the reports of rank 0."""
+def report(loss: float, epoch: Optional[int] = None, checkpoint: Optional[str] = None, **metrics: float) -> None:
+    """Reports the loss after an epoch. The last reported loss is the result. Finch reads only the reports of rank 0.
+
+    `checkpoint`: the name of a folder in checkpoint_dir() with the complete checkpoint of this epoch (search.inherit).
+    """
     values = {"loss": float(loss), **({} if epoch is None else {"epoch": int(epoch)}), **{name: float(value) for name, value in metrics.items()}}
-    print("finch", " ".join(f"{name}={value!r}" for name, value in values.items()), flush=True)
+    words = [f"{name}={value!r}" for name, value in values.items()] + ([] if checkpoint is None else [f"checkpoint={checkpoint}"])
+    print("finch", *words, flush=True)
 
 
 def should_stop() -> bool:
@@ -87,6 +91,18 @@ def checkpoint_dir() -> pathlib.Path:
     folder = pathlib.Path(individual().checkpoint_dir)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def parent_checkpoint() -> Optional[pathlib.Path]:
+    """Returns the folder with the checkpoint of the parent, for a program that has no checkpoint of its own; None if there is
+    no parent (search.inherit)."""
+    folder = os.environ.get("FINCH_PARENT_CHECKPOINT_DIR")
+    return pathlib.Path(folder) if folder else None
+
+
+def parent_epoch() -> int:
+    """Returns the epoch of parent_checkpoint(); 0 if there is none. The first report is for the next epoch."""
+    return int(os.environ.get("FINCH_PARENT_EPOCH", "0"))
 
 
 def resumes() -> bool:

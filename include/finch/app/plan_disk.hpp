@@ -17,10 +17,11 @@ struct DiskUse {
     /// The largest number of individuals, for which archive and journals are computed. Nothing: the budget does not
     /// limit it, and archive and journals are those of 1000 individuals.
     std::optional<double> individuals{};
-    double archive = 0;    ///< population.h5, its predecessor, and the next one while it is written
-    double journals = 0;   ///< if no archive can be written
-    double snapshots = 0;  ///< of all slots of all workers, and at rungs for heirs
-    double models = 0;     ///< the weights in state/, and models/best.h5 with its results
+    double archive = 0;      ///< population.h5, its predecessor, and the next one while it is written
+    double journals = 0;     ///< if no archive can be written
+    double snapshots = 0;    ///< of all slots of all workers, and at rungs for heirs
+    double checkpoints = 0;  ///< number of copies of programs' checkpoints, at rungs for heirs, and of heirs
+    double models = 0;       ///< the weights in state/, and models/best.h5 with its results
 };
 
 /// `datasets`: null if the objective is no network; snapshots and models are then 0.

@@ -2,6 +2,7 @@
 
 #include "finch/comm/mpi.hpp"
 #include "finch/config/config.hpp"
+#include "finch/process/launcher.hpp"
 #include "finch/report/competition.hpp"
 #include "finch/report/status.hpp"
 #include "finch/report/tables.hpp"
@@ -49,11 +50,12 @@ struct ExportOptions {
 [[nodiscard]] int generate_data(const std::filesystem::path& folder, std::int64_t samples, std::int64_t size,
                                 std::uint64_t seed);
 
-/// Collective over the world. All ranks form one worker, which trains the individual `id` of the run in `run` again and
-/// compares each epoch with the recorded epoch. Epochs are comparable if the same number of ranks trained them. Returns
-/// 0 if all comparable epochs are equal to the last bit. Returns 1 if an epoch differs or no epoch is comparable.
-/// Throws ConfigError if the individual is unknown or the run trains no networks.
-[[nodiscard]] int replay(comm::Session& session, const std::filesystem::path& run, const std::string& id);
+/// Collective over the world. All ranks form one worker, which trains the individual `id` of the run in `run` again, or
+/// runs its program again, and compares each epoch with the recorded epoch. Epochs are comparable if the same number of
+/// ranks trained them. Returns 0 if all comparable epochs are equal to the last bit. Returns 1 if an epoch differs or
+/// no epoch is comparable. Throws ConfigError if the individual is unknown or the objective is a function.
+[[nodiscard]] int replay(comm::Session& session, process::Launcher launcher, const std::filesystem::path& run,
+                         const std::string& id);
 
 /// Options of `finch show`. At most one of csv, json and follow is true.
 struct ShowOptions {

@@ -51,6 +51,11 @@ struct CommandObjective {
 /// weights, so Finch's folder has another name.)
 inline constexpr std::string_view checkpoints_folder = "checkpoints";
 
+/// What follows an evaluation's folder in the name of the folder with an heir's beginning, and the folder in it with
+/// the parent's checkpoint (FINCH_PARENT_CHECKPOINT_DIR).
+inline constexpr std::string_view parent_suffix = "parent";
+inline constexpr std::string_view parent_checkpoint = "checkpoint";
+
 /// Placeholders in commands and templates that do not name genes.
 inline constexpr std::array<std::string_view, 5> names_of_evaluation = {"id", "seed", "run", "folder", "here"};
 /// Placeholders for the nodes of the worker. If a gene has the same name, the placeholder stands for the gene.

@@ -65,9 +65,6 @@ private:
         double seconds_logged = 0;         ///< training_seconds at that line
     };
 
-    /// Seconds that the followers wait for a leader that reads or writes a training's files.
-    static constexpr double seconds_of_files = 600;
-
     using GroupEvaluator::evaluation;
     [[nodiscard]] std::uint32_t slots() const override { return static_cast<std::uint32_t>(running_.size()); }
     [[nodiscard]] const Evaluation& evaluation(std::uint32_t slot) const override { return running_[slot]; }

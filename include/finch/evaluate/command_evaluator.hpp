@@ -5,6 +5,7 @@
 #include "finch/evaluate/program_warnings.hpp"
 #include "finch/evaluate/programs.hpp"
 #include "finch/evaluate/reported_curve.hpp"
+#include "finch/evaluate/rung_checkpoints.hpp"
 #include "finch/search/population.hpp"
 
 #include <functional>
@@ -24,22 +25,27 @@ namespace finch::evaluate {
 /// only.
 class CommandEvaluator : public GroupEvaluator {
 public:
-    /// `seconds_left`: the time left to finish a requested stop; 0 if none was requested.
-    CommandEvaluator(const config::Config& config, Programs& programs, const comm::Group& group,
+    /// `run`: the run's number. `seconds_left`: the time left to finish a requested stop; 0 if none was requested.
+    CommandEvaluator(const config::Config& config, Programs& programs, const comm::Group& group, std::uint64_t run,
                      std::function<const search::Population&()> population, std::function<double()> seconds_left);
 
+    [[nodiscard]] bool can_continue(const search::Individual& heir) const override;
     void start(search::Individual individual) override;
     [[nodiscard]] std::vector<search::Individual> advance() override;
     void finished(const search::Individual& individual) override;
     /// Does nothing: programs write their own checkpoints.
     [[nodiscard]] std::vector<search::Individual> checkpoint() override { return {}; }
     [[nodiscard]] std::vector<search::Individual> stop() override;
+    /// Returns the epochs that the running evaluation in `slot` has reported, with those of its ancestors.
+    [[nodiscard]] const std::vector<Epoch>& reported(std::uint32_t slot) const {
+        return running_.at(slot).curve.epochs();
+    }
     [[nodiscard]] double stop_seconds() const override;
     [[nodiscard]] double checkpoint_seconds() const override { return objective_.grace_seconds; }
 
 private:
     /// The reason for ending a program.
-    enum class EndReason { none, failed_elsewhere, pruned, timed_out };
+    enum class EndReason { none, failed_elsewhere, misreported, pruned, timed_out };
     struct Running : Evaluation {
         bool is_retry = false;  ///< the evaluation was started a second time
         std::int32_t port = 0;  ///< MASTER_PORT
@@ -49,7 +55,6 @@ private:
         ReportLine behind_text{};  ///< last report behind other text on its line, after a valid report
         double reported_at = 0;    ///< steady seconds of the first report; 0: none yet
         Order::Answers answers{};
-        bool is_pruned = false;
         double began = 0;        ///< steady seconds, in this start
         double ended_at = 0;     ///< steady seconds: a signal from outside, maybe of a stop, ended it; 0: none
         double waits_since = 0;  ///< steady seconds: a rank had ended while others still ran; 0: none
@@ -63,11 +68,13 @@ private:
     [[nodiscard]] bool is_to_be_told(std::uint32_t slot) const override;
     void describe_progress(std::uint32_t slot) override;
     void begin(std::uint32_t slot, bool is_retry);
+    void begin_as_heir(Running& running);
     void look();
     /// Returns the seconds since the start of the newest running evaluation; 0 if none runs.
     [[nodiscard]] double youngest() const;
     void take_reports(std::uint32_t slot);
     void take_report(Running& running, const ReportLine& line);
+    void keep_at_rung(const Running& running, const std::string& checkpoint);
     void decide(std::uint32_t slot, const Programs::Standing& standing);
     void end(std::uint32_t slot, EndReason why, double grace_seconds);
     [[nodiscard]] bool may_be_of_a_stop(std::uint32_t slot, const Programs::Standing& standing);
@@ -84,6 +91,7 @@ private:
     Programs& programs_;
     std::function<const search::Population&()> population_;
     std::function<double()> seconds_left_;
+    RungCheckpoints rung_checkpoints_;
     std::vector<Running> running_;
     std::vector<Programs::Standing> standings_;                      ///< by slot, after look()
     std::optional<search::Standing> kept_;                           ///< individual with the folder kept as the best

@@ -35,10 +35,12 @@ public:
         std::string hosts{};  ///< the worker's nodes: "n1,n2"
         std::filesystem::path hostfile{};
         [[nodiscard]] std::filesystem::path checkpoints() const { return folder / config::checkpoints_folder; }
+        [[nodiscard]] std::filesystem::path parent_checkpoint() const;  ///< of an heir
     };
     [[nodiscard]] std::vector<std::string> arguments(const search::Individual& individual, const Paths& paths) const;
     /// Returns FINCH_GENE_NAME for every active gene, FINCH_ID, FINCH_SEED, FINCH_RUN, FINCH_FOLDER and
-    /// FINCH_CHECKPOINT_DIR. Adds FINCH_RESUME=1 if the individual resumes.
+    /// FINCH_CHECKPOINT_DIR. Adds FINCH_RESUME=1 if the individual resumes, and FINCH_PARENT_CHECKPOINT_DIR and
+    /// FINCH_PARENT_EPOCH if it is an heir.
     [[nodiscard]] std::map<std::string, std::string> variables(const search::Individual& individual,
                                                                const Paths& paths) const;
     /// Returns the inputs of the individual as one line of JSON: {"id": "0.1.2", "seed": 5, "genes": {"lr": 0.1}, …}.

@@ -27,12 +27,16 @@ public:
     void dismiss() override { command(Order{}); }
 
 protected:
+    /// Seconds that the followers wait for a leader that reads or writes a training's files.
+    static constexpr double seconds_of_files = 600;
+
     /// The content of a slot.
     struct Evaluation {
         bool used = false;
         search::Individual individual{};
         std::int32_t rung = 0;    ///< last reported by take_progress()
         std::int32_t epochs = 0;  ///< last reported by take_progress()
+        bool is_pruned = false;   ///< it ends; take_progress() does not report it as one that continues
     };
 
     [[nodiscard]] virtual std::uint32_t slots() const = 0;

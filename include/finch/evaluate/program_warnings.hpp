@@ -24,6 +24,8 @@ public:
     void has_ended(search::Id id, std::int64_t epochs, std::int64_t all);
     /// Warns that an interactive program ended and never asked 'finch stop?'.
     void has_not_asked(search::Id id);
+    /// Warns that no heir can continue a program after `epoch`.
+    void has_no_checkpoint(search::Id id, std::int32_t epoch, const std::string& why);
     /// Warns if all reports of a program arrived near its end. `began`: the time at which the program started. `first`:
     /// the time of its first report; 0: no report in this start.
     void has_reported(search::Id id, std::size_t epochs, double began, double first);
@@ -35,6 +37,7 @@ private:
     bool has_warned_of_silence_ = false;
     bool has_warned_of_late_reports_ = false;
     bool has_warned_of_other_ = false;
+    bool has_warned_of_checkpoint_ = false;
     bool has_warned_of_end_ = false;
     bool has_warned_of_question_ = false;
 };

@@ -67,6 +67,7 @@ public:
     [[nodiscard]] double joules() const noexcept { return joules_; }
     /// Returns an error text if programs see fewer devices than they need; else empty.
     [[nodiscard]] const std::string& device_problem() const noexcept { return environment_.device_problem(); }
+    [[nodiscard]] const store::RunDirectory& run() const noexcept { return run_; }
     [[nodiscard]] std::filesystem::path folder_of(search::Id id) const { return run_.evaluation(id); }
     /// Returns the path of one of Finch's own files about an evaluation, next to the evaluation's folder.
     [[nodiscard]] std::filesystem::path file_of(search::Id id, const std::string& what) const {
@@ -85,7 +86,7 @@ private:
         std::uint64_t questions = 0;
         std::uint64_t answered = 0;
         std::vector<ReportLine> reports{};
-        double epochs = 0;  ///< the epoch of the last report in this start
+        double epochs = 0;  ///< the epoch of the last report
         std::string problem{};
         std::string near_miss{};
         std::string last_errors{};

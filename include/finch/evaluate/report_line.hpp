@@ -13,6 +13,9 @@ namespace finch::evaluate {
 inline constexpr std::array<std::string_view, 7> names_of_curve{
     "epoch", "loss", "accuracy", "training_loss", "training_accuracy", "learning_rate", "seconds"};
 
+/// The name in a report that names the program's checkpoint of this epoch.
+inline constexpr std::string_view name_of_checkpoint = "checkpoint";
+
 /// A message of a program to Finch: a line of standard output that begins with "finch ".
 struct ReportLine {
     /// report: names with numbers, for one epoch. question: "finch stop?". done: "finch done ID" or "finch done", with
@@ -21,7 +24,8 @@ struct ReportLine {
     enum class Kind { report, question, done, problem, near_miss };
     Kind kind = Kind::problem;
     std::vector<std::pair<std::string, double>> values{};  ///< of a report, or of the report in a near_miss
-    std::string id{};                                      ///< of done; empty if the line has none
+    std::string checkpoint{};  ///< of a report: a folder in FINCH_CHECKPOINT_DIR; empty if the report names none
+    std::string id{};          ///< of done; empty if the line has none
     std::string problem{};
     std::string text{};  ///< the beginning of the line, to be quoted in messages
 

@@ -4,6 +4,7 @@
 #include "finch/base/metric.hpp"
 #include "finch/evaluate/report_line.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -18,6 +19,10 @@ public:
     /// `ranks`: the number of ranks that evaluate the individual.
     explicit ReportedCurve(std::int32_t ranks = 1) : ranks_(ranks) {}
 
+    /// Begins an heir's curve with the epochs of its ancestors, which text() has written to `path`. add() then refuses
+    /// these epochs.
+    void inherit(const std::filesystem::path& path);
+
     /// Adds an epoch. First removes reported epochs with the same number or a larger one. A line without an epoch
     /// number is the next epoch; the first epoch is 1. Returns an error text that quotes `line`; nothing if the epoch
     /// was added.
@@ -31,12 +36,20 @@ public:
     /// Adds the epochs that keep() wrote to `path`; none if there is no file.
     void recall(const std::filesystem::path& path);
 
+    /// Returns all epochs as lines that recall() reads.
+    [[nodiscard]] std::string text() const;
+
+    /// Returns the number of epochs that are not inherited.
+    [[nodiscard]] std::size_t own_epochs() const noexcept { return epochs_.size() - inherited_; }
     [[nodiscard]] const std::vector<Epoch>& epochs() const noexcept { return epochs_; }
     [[nodiscard]] const std::vector<Metric>& metrics() const noexcept { return metrics_; }
     [[nodiscard]] const std::vector<double>& losses() const noexcept { return losses_; }  ///< after each epoch
 
 private:
+    [[nodiscard]] std::string line_of(const Epoch& epoch) const;
+
     std::int32_t ranks_;
+    std::size_t inherited_ = 0;  ///< number of epochs of the ancestors
     std::vector<Epoch> epochs_;
     std::vector<Metric> metrics_;
     std::vector<double> losses_;

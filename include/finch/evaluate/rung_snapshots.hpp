@@ -7,8 +7,17 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace finch::evaluate {
+
+/// Returns whether `mine`, which has just reached a rung, is among the best `parents` trainings there.
+[[nodiscard]] bool is_wanted_at_rung(const search::Individual& mine, const search::Population& population,
+                                     std::int64_t parents);
+/// Returns the trainings whose snapshots at the rung that `mine` has just reached are not needed any more. Other
+/// leaders write snapshots at the same time, so more than one may be too many.
+[[nodiscard]] std::vector<search::Id> not_wanted_at_rung(const search::Individual& mine,
+                                                         const search::Population& population, std::int64_t parents);
 
 /// Snapshots of trainings at rungs, from which heirs continue (search/inheritance.hpp). A snapshot is complete and
 /// synced before any leader is told that its training reached the rung. Each rung keeps the snapshots of its best
@@ -17,9 +26,6 @@ class RungSnapshots {
 public:
     RungSnapshots(store::RunDirectory directory, std::uint64_t run) : directory_(std::move(directory)), run_(run) {}
 
-    /// Returns whether `mine`, which has just reached a rung, is among the best `parents` trainings there.
-    [[nodiscard]] static bool is_wanted(const search::Individual& mine, const search::Population& population,
-                                        std::int64_t parents);
     /// Writes the snapshot of `file.individual`, which has just reached a rung. Removes the snapshots of the next best
     /// trainings at this rung. Throws ApiError.
     void keep(const store::ModelFile& file, const search::Population& population, std::int64_t parents) const;
@@ -33,8 +39,8 @@ private:
     std::uint64_t run_;
 };
 
-/// World rank 0 only, before any training. Removes the snapshots at rungs, except those of the best
-/// InheritOptions::parents of each rung and island, and those of parents of unfinished heirs.
+/// World rank 0 only, before any training. Removes the snapshots and the copies of checkpoints at rungs, except those
+/// of the best InheritOptions::parents of each rung and island, and those of parents of unfinished heirs.
 void remove_unused_rungs(const store::RunDirectory& directory, const search::Population& population,
                          const search::InheritOptions& options);
 

@@ -32,6 +32,8 @@ public:
     [[nodiscard]] std::filesystem::path repeat(search::Id id) const;    ///< state/repeat-ID.h5
     [[nodiscard]] std::filesystem::path weights(search::Id id) const;   ///< state/weights-ID.h5
     [[nodiscard]] std::filesystem::path after_epoch(search::Id id, std::int64_t epoch) const;  ///< state/epoch-9-ID.h5
+    /// Returns the folder with a copy of a program's checkpoint after `epoch`: state/epoch-9-ID.
+    [[nodiscard]] std::filesystem::path checkpoint_after_epoch(search::Id id, std::int64_t epoch) const;
     /// Returns the folder in which a program evaluates the individual `id`: evaluations/RESTART.WORKER/SEQUENCE.
     [[nodiscard]] std::filesystem::path evaluation(search::Id id) const;
     /// Returns the path of a file that Finch keeps next to an evaluation's folder:
@@ -43,7 +45,8 @@ public:
     [[nodiscard]] static std::optional<search::Id> id_of_training(const std::filesystem::path& path);
     /// Returns the individual's id in a path that weights() returned; nothing for any other path.
     [[nodiscard]] static std::optional<search::Id> id_of_weights(const std::filesystem::path& path);
-    /// Returns whether after_epoch() may have returned `path`.
+    /// Returns whether after_epoch() or checkpoint_after_epoch() may have returned `path`, or an interrupted write has
+    /// left it.
     [[nodiscard]] static bool is_after_epoch(const std::filesystem::path& path);
     [[nodiscard]] std::filesystem::path best_model() const { return root_ / "models" / "best.h5"; }
     [[nodiscard]] std::filesystem::path summary() const { return root_ / "summary.txt"; }

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+
+namespace finch {
+
+/// Copies the folder `from` to the new folder `to`, and syncs every file and folder. File systems that can (Btrfs, XFS,
+/// NFS 4.2) share the blocks of both copies until one changes. Symbolic links to files become files. Throws
+/// StorageError, also if `from` contains something other than files and folders, or if names are added or removed
+/// meanwhile.
+void copy_folder(const std::filesystem::path& from, const std::filesystem::path& to);
+
+/// Creates or replaces the folder `path`. `write` creates `path.new` and syncs its content; the folder is then renamed
+/// and its parent is synced. After a kill at any time, `path` is missing or complete. If `write` throws, `path.new` is
+/// removed and `path` stays.
+void replace_folder(const std::filesystem::path& path, const std::function<void(const std::filesystem::path&)>& write);
+
+/// Removes the folder `path`, if it exists, by way of the name `path.new`: `path` is never half of the folder. Reports
+/// no errors.
+void remove_folder(const std::filesystem::path& path) noexcept;
+
+}  // namespace finch

@@ -1,0 +1,73 @@
+// Heirs of programs: copies of checkpoints at rungs, and trainings that begin with them.
+#include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
+#include "finch/cluster/signals.hpp"
+#include "finch/evaluate/command_evaluator.hpp"
+#include "finch/evaluate/rung_snapshots.hpp"
+
+namespace finch::evaluate {
+namespace {
+
+/// Returns whether `name` names a folder directly in FINCH_CHECKPOINT_DIR.
+bool is_name_of_folder(const std::string& name) {
+    return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
+}
+
+}  // namespace
+
+bool CommandEvaluator::can_continue(const search::Individual& heir) const {
+    const search::Individual* const parent = population_().find(heir.inherited_from);
+    return parent != nullptr &&
+           search::differ_only_in(config_.inherit->move, config_.space, parent->genome, heir.genome) &&
+           rung_checkpoints_.has_parent_of(heir);
+}
+
+/// Gives an heir the checkpoint and the reports of its parent.
+void CommandEvaluator::begin_as_heir(Running& running) {
+    search::Individual& individual = running.individual;
+    if (!individual.is_heir()) {
+        return;
+    }
+    keep_alive(seconds_of_files);
+    try {
+        rung_checkpoints_.begin(individual, running.curve);
+        spdlog::info("{} continues {} from epoch {} on", to_text(individual.id), to_text(individual.inherited_from),
+                     individual.inherited_epochs + 1);
+    } catch (const ApiError& error) {
+        spdlog::warn("{}: {}; the program begins anew", to_text(individual.id), error.what());
+        programs_.remove_files(individual.id);  // they continue its parent
+        running.curve = ReportedCurve(group_.size());
+        search::begin_anew(individual);
+    }
+}
+
+/// Copies the checkpoint of a program that has just reached a rung and continues, before its record tells of the rung.
+void CommandEvaluator::keep_at_rung(const Running& running, const std::string& checkpoint) {
+    const search::Individual& individual = running.individual;
+    if (cluster::stop_request() == StopRequest::urgent ||
+        !is_wanted_at_rung(individual, population_(), config_.inherit->parents)) {
+        return;
+    }
+    std::string why;
+    if (running.curve.losses().size() != static_cast<std::size_t>(individual.epochs)) {
+        why =
+            fmt::format("it is report number {}, and heirs need a report of each epoch", running.curve.losses().size());
+    } else if (checkpoint.empty()) {
+        why = "the report names no checkpoint";
+    } else if (!is_name_of_folder(checkpoint)) {
+        why = fmt::format("'{}' is no name of a folder in FINCH_CHECKPOINT_DIR", checkpoint);
+    } else {
+        keep_alive(seconds_of_files);
+        try {
+            const auto folder = programs_.folder_of(individual.id) / config::checkpoints_folder / checkpoint;
+            rung_checkpoints_.keep(individual, folder, running.curve, population_(), config_.inherit->parents);
+        } catch (const ApiError& error) {
+            why = error.what();
+        }
+    }
+    if (!why.empty()) {
+        warnings_.has_no_checkpoint(individual.id, individual.epochs, why);
+    }
+}
+
+}  // namespace finch::evaluate
