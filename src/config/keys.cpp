@@ -248,8 +248,7 @@ Domain search_section() {
         key("inherit", &Config::inherit, inherit_section(),
             "population-based training: each training that pruning ends at a rung is replaced by an heir, which "
             "continues one of the best trainings from this rung on, with moved genes; needs pruning: halving or "
-            "median; "
-            "programs report checkpoints"),
+            "median; programs report checkpoints"),
         key("budget", &Config::budget, budget_section(),
             "limits of the search, which ends at the first limit that it reaches")
             .with_default("{evaluations: 100}"),
