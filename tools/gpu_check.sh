@@ -358,7 +358,7 @@ nccl_of_two() {
     wrapper=(bash -c 'NCCL_HOSTID=check-$OMPI_COMM_WORLD_RANK exec "$@"' -)
     two_ranks nccl-two nccl || return
     [ ! -d "$work/staged" ] || close staged nccl-two 1e-4 || return
-    ! grep -m 1 "cannot be recorded" "$work/nccl-two.log" || { echo "the sums were not captured"; return 1; }
+    ! grep -m 1 "cannot be captured" "$work/nccl-two.log" || { echo "the sums were not captured"; return 1; }
 }
 # Trains one individual and sends USR2 after SECONDS of training. Prints nothing. Returns the exit code of finch, which
 # is 75 if the signal stopped the training.

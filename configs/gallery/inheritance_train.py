@@ -5,7 +5,6 @@ else that of its parent, if it has any.
 """
 import os
 import pathlib
-import shutil
 
 import numpy as np
 
@@ -52,5 +51,4 @@ for epoch in range(epoch + 1, 28):
     new.mkdir(exist_ok=True)
     np.savez(new / "weights.npz", epoch=epoch, **weights)
     new.rename(folder / f"epoch-{epoch}")
-    report()
-    shutil.rmtree(folder / f"epoch-{epoch - 3}", ignore_errors=True)  # Finch may still copy the newest ones
+    report()  # Finch removes the folder with all checkpoints when the program has ended

@@ -108,7 +108,8 @@ int replay_program(comm::Session& session, process::Launcher& launcher, const st
     const auto prepared = run::prepare_programs_everywhere(config);
     if (prepared->fingerprint != fingerprint) {
         throw ConfigError(
-            fmt::format("search.objective.files: the templates are others than the run's ({} then, {} now)",
+            fmt::format("search.objective.files: the templates have changed since the run (checksum {} then, {} now); "
+                        "restore them to replay",
                         fingerprint, prepared->fingerprint));
     }
     comm::Group group(MPI_COMM_WORLD, 0, session.world_rank(), config.workers.timeout_seconds);

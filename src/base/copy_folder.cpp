@@ -81,7 +81,7 @@ void copy_folder(const fs::path& from, const fs::path& to) {
         }
     }
     if (list_folder(from) != content) {
-        throw StorageError("cannot copy " + from.string() + ": it has changed meanwhile");
+        throw StorageError("cannot copy " + from.string() + ": names in it were added or removed during the copy");
     }
     sync_folder(to);
 }

@@ -125,20 +125,19 @@ void resolve_target(const Tree& all, const Config& config, train::Recipe& base) 
              fmt::format("validation_error counts wrong classes, but training.loss is {}; accepted: validation_loss",
                          word(base.training.loss)));
     }
-    const auto check = [&](const search::Cost& cost, const Tree& written, const std::string& path) {
+    const auto check = [&](const search::Cost& cost, const Tree& written, const std::string& path, bool is_limit) {
         if (cost.quantity == search::Quantity::accuracy || cost.quantity == search::Quantity::f1) {
-            fail(
-                written, path,
-                fmt::format("'{}' counts classes, but training.loss is {}; accepted: loss, parameters, seconds, joules",
-                            written.text, word(base.training.loss)));
+            fail(written, path,
+                 fmt::format("'{}' needs classes, but training.loss is {}; accepted: {}parameters, seconds, joules",
+                             written.text, word(base.training.loss), is_limit ? "loss, " : ""));
         }
     };
     const Tree& search = all["search"];
     for (std::size_t i = 0; i < config.costs.size(); ++i) {
-        check(config.costs[i], search["objective"].items[i + 1], path_of("search.objective", i + 1));
+        check(config.costs[i], search["objective"].items[i + 1], path_of("search.objective", i + 1), false);
     }
     for (std::size_t i = 0; i < config.limits.size(); ++i) {
-        check(config.limits[i].cost, search["limits"].items[i], path_of("search.limits", i));
+        check(config.limits[i].cost, search["limits"].items[i], path_of("search.limits", i), true);
     }
 }
 

@@ -275,14 +275,15 @@ std::string CommandEvaluator::problem_of(const Running& running, bool failed) co
     }
     const std::string errors = programs_.last_errors().empty() ? "" : "\n" + programs_.last_errors();
     if (!running.misreport.empty()) {
-        return fmt::format("it said what cannot be read: {}; valid is 'finch loss=0.31 epoch=3'{}", running.misreport,
+        const std::int32_t example = running.individual.is_heir() ? running.individual.inherited_epochs + 1 : 3;
+        return fmt::format("invalid report: {}; valid is 'finch loss=0.31 epoch={}'{}", running.misreport, example,
                            errors);
     }
     // A log may repeat a report that was counted. If a report behind other text was not counted, the individual fails,
     // because its result would be an older loss.
     if (!running.behind_text.text.empty() && !running.curve.has(running.behind_text)) {
         return fmt::format(
-            "it said what cannot be read: '{}' does not begin with 'finch '; valid is 'finch loss=0.31 "
+            "invalid report: '{}' does not begin with 'finch '; valid is 'finch loss=0.31 "
             "epoch=3' on a line of its own{}",
             running.behind_text.text, errors);
     }

@@ -41,7 +41,8 @@ void CommandEvaluator::begin_as_heir(Running& running) {
     }
 }
 
-/// Copies the checkpoint of a program that has just reached a rung and continues, before its record tells of the rung.
+/// Copies the checkpoint of a program that has just reached a rung and continues, before the record of the rung is
+/// sent.
 void CommandEvaluator::keep_at_rung(const Running& running, const std::string& checkpoint) {
     const search::Individual& individual = running.individual;
     if (cluster::stop_request() == StopRequest::urgent ||
@@ -55,7 +56,7 @@ void CommandEvaluator::keep_at_rung(const Running& running, const std::string& c
     } else if (checkpoint.empty()) {
         why = "the report names no checkpoint";
     } else if (!is_name_of_folder(checkpoint)) {
-        why = fmt::format("'{}' is no name of a folder in FINCH_CHECKPOINT_DIR", checkpoint);
+        why = fmt::format("'{}' is not the name of a folder in FINCH_CHECKPOINT_DIR", checkpoint);
     } else {
         keep_alive(seconds_of_files);
         try {

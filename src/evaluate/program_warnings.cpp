@@ -77,8 +77,8 @@ void ProgramWarnings::has_no_checkpoint(search::Id id, std::int32_t epoch, const
         has_warned_of_checkpoint_ = true;
         spdlog::warn(
             "{}: no heir can continue it after epoch {}: {}. For search.inherit, the program must write each "
-            "checkpoint "
-            "into a new folder in FINCH_CHECKPOINT_DIR, and then report 'finch loss=0.31 epoch={} checkpoint=FOLDER'",
+            "checkpoint into a new folder in FINCH_CHECKPOINT_DIR, then report 'finch loss=0.31 epoch={} "
+            "checkpoint=FOLDER', and keep the folder for some seconds",
             to_text(id), epoch, why, epoch);
     }
 }

@@ -267,9 +267,14 @@ std::string front_sentence(const Run& run) {
                        to_text(front.back()->id), costs_text(run, *front.back()));
 }
 
-std::string median_text(const Run& run, const std::vector<double>& losses) {
-    const double median = loss_at_place(losses, losses.size() / 2);
-    return std::isfinite(median) ? run.value(median) : "none";
+/// Returns the comparison of the medians; empty if at least half of a group has no loss.
+std::string median_text(const Run& run, const std::vector<double>& bred, const std::vector<double>& random) {
+    const double of_bred = loss_at_place(bred, bred.size() / 2);
+    const double of_random = loss_at_place(random, random.size() / 2);
+    return std::isfinite(of_bred) && std::isfinite(of_random)
+               ? fmt::format(", and their median {} is {} instead of {}", run.measure(), run.value(of_bred),
+                             run.value(of_random))
+               : "";
 }
 
 std::string random_search_sentence(const Run& run) {
@@ -291,11 +296,9 @@ std::string random_search_sentence(const Run& run) {
     const bool is_better = exceedance_probability(beating, std::ssize(bred), std::ssize(random)) < chance;
     const bool is_better_on_average = rank_sum_score(bred, random) > normal_quantile;
     return fmt::format(
-        "{} of {} bred {}s beat the best of {} random ones (by chance {:.2g} on average), and their median {} is {} "
-        "instead of {}: {}.",
-        beating, bred.size(), run.noun(), random.size(),
-        static_cast<double>(bred.size()) / static_cast<double>(random.size() + 1), run.measure(),
-        median_text(run, bred), median_text(run, random),
+        "{} of {} bred {}s beat the best of {} random ones (by chance {:.2g} on average){}: {}.", beating, bred.size(),
+        run.noun(), random.size(), static_cast<double>(bred.size()) / static_cast<double>(random.size() + 1),
+        median_text(run, bred, random),
         is_better               ? "the search is better than random search"
         : !is_better_on_average ? "such a difference can be chance"
         : beating > 0           ? "the search is better than random search on average, but its best may be so by chance"
@@ -342,7 +345,7 @@ std::vector<std::string> bound_sentences(const Run& run) {
 
 std::string curves_sentence(const Run& run) {
     return run.may_train_longer
-               ? fmt::format("Most of the {} best networks were best in their last epoch: train longer.",
+               ? fmt::format("Most of the {} best individuals were best in their last epoch: train longer.",
                              std::min(best_curves, run.complete.size()))
                : "";
 }

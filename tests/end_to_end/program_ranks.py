@@ -164,10 +164,10 @@ SAID = [
     ("evaluated", ""),
     ("failed", "it ended without a loss: no line of standard output begins with 'finch loss='; '2/2 |##|finch loss=0.25' is not a report"),
     ("failed", "it ended without a loss: no line of standard output begins with 'finch loss='; 'INFO: finch loss=0.25' is on standard error\nINFO: finch loss=0.25"),
-    ("failed", "it said what cannot be read: epochs are whole numbers and count from 1, in 'finch loss=0.25 epoch=0'; valid is 'finch loss=0.31 epoch=3'"),
-    ("failed", "it said what cannot be read: 'loss=abc' is no number, in 'finch loss=abc'; valid is 'finch loss=0.31 epoch=3'"),
+    ("failed", "invalid report: epochs are whole numbers and count from 1, in 'finch loss=0.25 epoch=0'; valid is 'finch loss=0.31 epoch=3'"),
+    ("failed", "invalid report: 'loss=abc' is no number, in 'finch loss=abc'; valid is 'finch loss=0.31 epoch=3'"),
     ("failed", "it ended without a loss: no line of standard output begins with 'finch loss='\nTraceback …\nValueError: 7"),
-    ("failed", "it said what cannot be read: '2/2 |##|finch loss=0.25' does not begin with 'finch '; valid is 'finch loss=0.31 epoch=3' on a line of its own"),
+    ("failed", "invalid report: '2/2 |##|finch loss=0.25' does not begin with 'finch '; valid is 'finch loss=0.31 epoch=3' on a line of its own"),
     ("evaluated", ""),
 ]
 with Folder() as folder:

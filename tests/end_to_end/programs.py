@@ -115,7 +115,7 @@ print("finch loss=%r epoch=1 accuracy=0.5 top5=%r" % (float(given["genes"]["lr"]
     check(now["given"]["seed"] == seen[0]["given"]["seed"] and now["given"]["genes"] == seen[0]["given"]["genes"], "another seed, or other genes")
     check("equal to the last bit" in folder.run(1, "replay", "runs/run", seen[0]["given"]["id"]), "a replay differs")
     (folder.path / "input.template").write_text("{lr}")
-    check("the templates are others than the run's" in folder.run(1, "replay", "runs/run", seen[0]["given"]["id"], expect=2), "a replay with another template")
+    check("the templates have changed since the run" in folder.run(1, "replay", "runs/run", seen[0]["given"]["id"], expect=2), "a replay with another template")
     folder.write("input.template", template)
     check("there is no individual 7.7.7" in folder.run(0, "show", "runs/run", "7.7.7", expect=2), "show of nobody")
 passed("a program gets its genes as arguments, variables, a line and files, and its loss is what it says")
@@ -211,8 +211,8 @@ QUICK = {
     "sys.exit(3)": "exit code 3: a last word",
     "os.kill(os.getpid(), signal.SIGSEGV)": "ended by signal 11",
     "pass": "it ended without a loss",
-    "print('finch loss=abc')": "it said what cannot be read: 'loss=abc'",
-    "print('finch {\"loss\": 1')": "it said what cannot be read: Missing a comma",
+    "print('finch loss=abc')": "invalid report: 'loss=abc'",
+    "print('finch {\"loss\": 1')": "invalid report: Missing a comma",
     "os.close(1); sys.stdout = None": "it ended without a loss",
     "os.setsid() if os.fork() == 0 else sys.exit(4); time.sleep(1000)": "exit code 4",
 }

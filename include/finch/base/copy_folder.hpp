@@ -16,8 +16,7 @@ void copy_folder(const std::filesystem::path& from, const std::filesystem::path&
 /// removed and `path` stays.
 void replace_folder(const std::filesystem::path& path, const std::function<void(const std::filesystem::path&)>& write);
 
-/// Removes the folder `path`, if it exists, by way of the name `path.new`: `path` is never half of the folder. Reports
-/// no errors.
+/// Renames the folder `path`, if it exists, to `path.new` and removes it, so `path` is never incomplete. Ignores errors.
 void remove_folder(const std::filesystem::path& path) noexcept;
 
 }  // namespace finch

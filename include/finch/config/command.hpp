@@ -51,8 +51,8 @@ struct CommandObjective {
 /// weights, so Finch's folder has another name.)
 inline constexpr std::string_view checkpoints_folder = "checkpoints";
 
-/// What follows an evaluation's folder in the name of the folder with an heir's beginning, and the folder in it with
-/// the parent's checkpoint (FINCH_PARENT_CHECKPOINT_DIR).
+/// An heir's copy of its parent's state is the folder SEQUENCE.parent, next to its own folder SEQUENCE. Its subfolder
+/// `checkpoint` is FINCH_PARENT_CHECKPOINT_DIR.
 inline constexpr std::string_view parent_suffix = "parent";
 inline constexpr std::string_view parent_checkpoint = "checkpoint";
 
