@@ -344,10 +344,9 @@ std::vector<std::string> bound_sentences(const Run& run) {
 }
 
 std::string curves_sentence(const Run& run) {
-    return run.may_train_longer
-               ? fmt::format("Most of the {} best individuals were best in their last epoch: train longer.",
-                             std::min(best_curves, run.complete.size()))
-               : "";
+    return run.may_train_longer ? fmt::format("Most of the {} best {}s were best in their last epoch: train longer.",
+                                              std::min(best_curves, run.complete.size()), run.noun())
+                                : "";
 }
 
 std::string failures_sentence(const Run& run) {
