@@ -138,10 +138,11 @@ DirectPass plan_kernel(const ConvolutionSizes& sizes, std::int64_t batch, int wa
     const auto bytes_of = [&](int height) {
         return Kernel::shared_floats(sizes, tile_of(height), groups) * sizeof(float);
     };
-    const int rows = rows_that_fit(std::min(wanted_rows, sizes.height_out), [&](int height) {
+    const int most_rows = rows_that_fit(std::min(wanted_rows, sizes.height_out), [&](int height) {
         return items_of(height) <= most_threads && bytes_of(height) <= most_bytes;
     });
-    const int bands = parts_of(sizes.height_out, rows);
+    const int bands = parts_of(sizes.height_out, most_rows);
+    const int rows = parts_of(sizes.height_out, bands);
     const Grid grid{
         .blocks_x = batch * bands, .threads = round_up_to_warps(items_of(rows)), .shared_bytes = bytes_of(rows)};
     const Kernel planned{.sizes = sizes,
@@ -208,12 +209,8 @@ DirectPass plan_pixels(const ConvolutionSizes& sizes, std::int64_t batch, const 
 DirectPass plan_direct(const DeviceFacts& facts, const ConvolutionSizes& sizes, const ConvolutionShape& shape,
                        bool is_gradient) {
     const DirectRule rule = rule_for(direct_rules, pixels_out(shape), facts.multiprocessors);
-    switch (shape.kernel) {
-        case 3:
-            return plan_pixels<3>(sizes, shape.batch, rule, shape.activation, is_gradient);
-        default:
-            return plan_pixels<5>(sizes, shape.batch, rule, shape.activation, is_gradient);
-    }
+    return shape.kernel == 3 ? plan_pixels<3>(sizes, shape.batch, rule, shape.activation, is_gradient)
+                             : plan_pixels<5>(sizes, shape.batch, rule, shape.activation, is_gradient);
 }
 
 /// The planned gradient of the weights with all kernel arguments except the pointers. `partial` is scratch memory of at
@@ -298,12 +295,7 @@ WeightPass plan_weights(const ConvolutionShape& shape, const DeviceFacts& facts)
 }
 
 WeightPass plan_weights(const ConvolutionShape& shape, const DeviceFacts& facts) {
-    switch (shape.kernel) {
-        case 3:
-            return plan_weights<3>(shape, facts);
-        default:
-            return plan_weights<5>(shape, facts);
-    }
+    return shape.kernel == 3 ? plan_weights<3>(shape, facts) : plan_weights<5>(shape, facts);
 }
 
 class DirectConvolutionOperation : public Operation {

@@ -67,16 +67,14 @@ struct DirectConvolution {
         thread.sync();
 
         const int rows = sizes.height_out - first_row < tile.rows ? sizes.height_out - first_row : tile.rows;
-        const int item_group = thread.index() / positions;
-        const int place = thread.index() - item_group * positions.number;
-        const int item_row = place / segments;
-        const int column = (place - item_row * segments.number) * pixels;
-        // A thread without an item computes another thread's item, because all threads must call sync().
-        const bool has_item = item_group < groups && item_row < rows;
-        const int group = has_item ? item_group : 0;
-        const int row = has_item ? item_row : 0;
+        const int group = thread.index() / positions;
+        const int place = thread.index() - group * positions.number;
+        const int row = place / segments;
+        const int column = (place - row * segments.number) * pixels;
+        const bool has_item = group < groups && row < rows;  // a thread without an item only takes part in sync()
         float sums[outputs][pixels];
-        add_up(planes + row * tile.pitch + column, weights + group * sizes.channels * weight_plane, sums);
+        add_up(planes + row * tile.pitch + column, weights + group * sizes.channels * weight_plane,
+               has_item ? sizes.channels : 0, sums);
         add_bias(group * outputs, sums);
         thread.sync();
         if (has_item) {
@@ -117,13 +115,14 @@ private:
         }
     }
 
-    FINCH_DEVICE void add_up(const float* corner, const float* weights, float (&sums)[outputs][pixels]) const {
+    FINCH_DEVICE void add_up(const float* corner, const float* weights, int channels,
+                             float (&sums)[outputs][pixels]) const {
         FINCH_UNROLL for (int o = 0; o < outputs; ++o) {
             FINCH_UNROLL for (int p = 0; p < pixels; ++p) {
                 sums[o][p] = 0.0F;
             }
         }
-        const float* end = weights + sizes.channels * weight_plane;
+        const float* end = weights + channels * weight_plane;
         for (; weights != end; weights += weight_plane, corner += tile.plane) {
             FINCH_UNROLL for (int row = 0; row < kernel; ++row) {
                 alignas(16) float seen[window];

@@ -87,6 +87,34 @@ FINCH_DEVICE void read_vector(const float* from, float (&values)[width]) {
     }
 }
 
+/// Copies `width` channels of one column and `rows` rows to the tile, from element `at` of the image.
+template <int rows, int width>
+FINCH_DEVICE void copy_column(const float* image, const float* slope_of, int at, int image_pitch, Activation activation,
+                              const TileSizes& tile, float* to) {
+    float values[rows][width];
+    FINCH_UNROLL for (int r = 0; r < rows; ++r) {
+        read_vector(image + at + r * image_pitch, values[r]);
+    }
+    if (slope_of != nullptr) {
+        float slopes[rows][width];  // what the slopes are computed from
+        FINCH_UNROLL for (int r = 0; r < rows; ++r) {
+            read_vector(slope_of + at + r * image_pitch, slopes[r]);
+        }
+        with_constant(activation, [&](auto constant) {
+            FINCH_UNROLL for (int r = 0; r < rows; ++r) {
+                FINCH_UNROLL for (int c = 0; c < width; ++c) {
+                    values[r][c] = times_slope(constant.value, slopes[r][c], values[r][c]);
+                }
+            }
+        });
+    }
+    FINCH_UNROLL for (int r = 0; r < rows; ++r) {
+        FINCH_UNROLL for (int c = 0; c < width; ++c) {
+            to[c * tile.plane + r * tile.pitch] = values[r][c];
+        }
+    }
+}
+
 /// load_tile() with `width` channels per vector.
 template <int width, class Thread>
 FINCH_DEVICE void load_vectors(const Thread& thread, const ConvolutionSizes& sizes, const TileSizes& tile,
@@ -106,41 +134,20 @@ FINCH_DEVICE void load_vectors(const Thread& thread, const ConvolutionSizes& siz
         const int image_end = !is_inside ? 0 : sizes.height - top < end ? sizes.height - top : end;
         float* to = shared + channel * tile.plane + row * tile.pitch + column;
         int at = (top + row) * image_pitch + in_image;
+        const auto go_down = [&](int rows) {
+            row += rows;
+            to += rows * tile.pitch;
+            at += rows * image_pitch;
+        };
         const auto clear = [&] {
             FINCH_UNROLL for (int c = 0; c < width; ++c) {
                 to[c * tile.plane] = 0.0F;
             }
-            to += tile.pitch;
-            at += image_pitch;
-            ++row;
+            go_down(1);
         };
-        const auto copy = [&](auto count) {
-            constexpr int rows = count.value;
-            float values[rows][width];
-            FINCH_UNROLL for (int r = 0; r < rows; ++r) {
-                read_vector(image + at + r * image_pitch, values[r]);
-            }
-            if (slope_of != nullptr) {
-                float slopes[rows][width];  // what the slopes are computed from
-                FINCH_UNROLL for (int r = 0; r < rows; ++r) {
-                    read_vector(slope_of + at + r * image_pitch, slopes[r]);
-                }
-                with_constant(activation, [&](auto constant) {
-                    FINCH_UNROLL for (int r = 0; r < rows; ++r) {
-                        FINCH_UNROLL for (int c = 0; c < width; ++c) {
-                            values[r][c] = times_slope(constant.value, slopes[r][c], values[r][c]);
-                        }
-                    }
-                });
-            }
-            FINCH_UNROLL for (int r = 0; r < rows; ++r) {
-                FINCH_UNROLL for (int c = 0; c < width; ++c) {
-                    to[c * tile.plane + r * tile.pitch] = values[r][c];
-                }
-            }
-            to += rows * tile.pitch;
-            at += rows * image_pitch;
-            row += rows;
+        const auto copy = [&](auto rows) {
+            copy_column<rows.value, width>(image, slope_of, at, image_pitch, activation, tile, to);
+            go_down(rows.value);
         };
         FINCH_NO_UNROLL while (row < end && top + row < 0) {
             clear();
