@@ -298,7 +298,7 @@ def tile_sizes(rows, columns, kernel, channels, threads, of_columns):
     return [rows, pitch, plane, strip, items, paired, divisor(pitch * vectors), divisor(vectors)]
 
 
-def launch_direct(run, variant, sizes, batch, rows, activation, x, slope_of, parameters, y):
+def launch_direct(run, variant, sizes, batch, rows, activation, x, slope_of, parameters, y, partials=(None, 0, 0, None)):
     """`sizes`: the members of ConvolutionSizes."""
     (kernel, pixels, outputs), channels, width_out, channels_out = variant, sizes[2], sizes[4], sizes[5]
     groups, segments = groups_of(channels_out, outputs), groups_of(width_out, pixels)
@@ -308,19 +308,19 @@ def launch_direct(run, variant, sizes, batch, rows, activation, x, slope_of, par
         columns = segments * pixels - pixels + groups_of(pixels + kernel - 1, pixels) * pixels
         threads = min(256, groups_of(rows * segments * groups, 32) * 32)
         tile = tile_sizes(rows, columns, kernel, channels, threads, True)
-        shared = 4 * max(channels * (tile[2] + groups * weight_plane), rows * width_out * channels_out)
+        shared = 4 * max(channels * (tile[2] + groups * weight_plane), rows * width_out * channels_out, 256)
         if rows == 1 or shared <= 72 * 1024 and rows * segments * groups <= 256:
             break
         rows = groups_of(rows, 2)
     bands = groups_of(sizes[3], rows)
     minor = channels if slope_of is None else channels_out
-    run.launch(f"DirectConvolution<{kernel}, {pixels}, {outputs}>", batch * bands, threads, shared, sizes, tile,
-               *map(divisor, (bands, segments, rows * segments, minor)), groups, width_out * channels_out % 4 == 0, slope_of is not None,
-               ACTIVATIONS.index(activation), x, slope_of, parameters, y)
+    run.launch(f"DirectConvolution<{kernel}, {pixels}, {outputs}>", batch * bands + groups_of(partials[2], 32), threads, shared, sizes, tile,
+               batch * bands, *map(divisor, (bands, segments, rows * segments, minor)), groups, width_out * channels_out % 4 == 0,
+               slope_of is not None, ACTIVATIONS.index(activation), x, slope_of, parameters, y, list(partials))
 
 
 @case(lambda kernel, pixels, outputs: (1, 6, 6, 2, 2, kernel // 2, kernel // 2, 3, "none"),
-      lambda kernel, pixels, outputs: (2, 7, 9, outputs + 1, outputs + 1, kernel - 1, 0, 3, "tanh"),
+      lambda kernel, pixels, outputs: (2, 7, 23, outputs + 1, outputs + 1, kernel - 1, 0, 3, "tanh"),
       lambda kernel, pixels, outputs: (8 if pixels == 2 else 256 if outputs > 5 else 64, 28, 28, *(2 * [10 if outputs in (5, 10) else 16]),
                                        kernel // 2, kernel // 2, 4 if pixels == 2 else 28 if outputs > 5 else 14, "relu"),
       *itertools.product((3, 5), (4,), (4, 5, 8, 10)), *itertools.product((3, 5), (2,), (4, 5)))
@@ -336,8 +336,10 @@ def direct_convolution(run, size, *variant):
     launch_direct(run, variant, [height, width, channels, *out, channels_out, before], batch, min(rows, out[0]), activation, x, None,
                   parameters, y)
     run.check(y, activate(activation, convolve(x.values, weight, before, after) + parameters.values[count:]))
+    [partial], sums = run.inputs(partial=(17, 61)), run.output("sums", 61)
     launch_direct(run, variant, [*out, channels_out, height, width, channels, kernel - 1 - before], batch, min(rows, height), activation,
-                  grad_y, y, parameters, grad_x)
+                  grad_y, y, parameters, grad_x, (partial, 17, 61, sums))
+    run.check(sums, partial.values.astype(f64).sum(0))
     turned = weight[:, :, ::-1, ::-1].swapaxes(0, 1)
     run.check(grad_x, convolve(grad_y.values * slope(activation, y.values), turned, kernel - 1 - before, kernel - 1 - after))
 

@@ -1,6 +1,7 @@
 #include "finch/backend/cuda_runtime.hpp"
 #include "finch/backend/operation.hpp"
 
+#include "kernels/add_partials.hpp"
 #include "kernels/convolution_forward.hpp"
 #include "kernels/convolution_weight_gradient.hpp"
 #include "operations.hpp"
@@ -114,6 +115,7 @@ struct Pointers {
     const float* slope_of;
     const float* parameters;
     float* y;
+    AddPartials partials = {};  ///< also adds these, if there are any
 };
 
 /// A planned convolution with all kernel arguments except the pointers.
@@ -147,6 +149,7 @@ DirectPass plan_kernel(const ConvolutionSizes& sizes, std::int64_t batch, int wa
         .blocks_x = batch * bands, .threads = round_up_to_warps(items_of(rows)), .shared_bytes = bytes_of(rows)};
     const Kernel planned{.sizes = sizes,
                          .tile = tile_of(rows),
+                         .blocks = whole(grid.blocks_x),
                          .bands = divisor(bands),
                          .segments = divisor(segments),
                          .positions = divisor(rows * segments),
@@ -158,7 +161,8 @@ DirectPass plan_kernel(const ConvolutionSizes& sizes, std::int64_t batch, int wa
                          .x = nullptr,
                          .slope_of = nullptr,
                          .parameters = nullptr,
-                         .y = nullptr};
+                         .y = nullptr,
+                         .partials = {}};
     return {.name = "finch:direct, " + std::to_string(pixels) + " pixels x " + std::to_string(outputs) + " channels",
             .items = items_of(rows),
             .shared_bytes = grid.shared_bytes,
@@ -168,7 +172,10 @@ DirectPass plan_kernel(const ConvolutionSizes& sizes, std::int64_t batch, int wa
                 now.slope_of = pointers.slope_of;
                 now.parameters = pointers.parameters;
                 now.y = pointers.y;
-                FINCH_CUDA(launch(stream, grid, now));
+                now.partials = pointers.partials;
+                Grid all = grid;
+                all.blocks_x += pointers.partials.groups();
+                FINCH_CUDA(launch(stream, all, now));
             }};
 }
 
@@ -214,12 +221,12 @@ DirectPass plan_direct(const DeviceFacts& facts, const ConvolutionSizes& sizes, 
 }
 
 /// The planned gradient of the weights with all kernel arguments except the pointers. `partial` is scratch memory of at
-/// least `partial_bytes` bytes.
+/// least `partial_bytes` bytes. run() returns the sums that are still to be added.
 struct WeightPass {
     std::size_t shared_bytes;
     std::size_t partial_bytes;
-    std::function<void(cudaStream_t stream, const float* x, const float* y, const float* grad_y, float* partial,
-                       float* grads)>
+    std::function<AddPartials(cudaStream_t stream, const float* x, const float* y, const float* grad_y, float* partial,
+                              float* grads)>
         run;
 };
 
@@ -273,10 +280,7 @@ WeightPass plan_weight_kernel(const ConvolutionShape& shape, const DeviceFacts& 
                 now.grad_y = grad_y;
                 now.partial = partial;
                 FINCH_CUDA(launch(stream, grid, now));
-                const Grid sums{.blocks_x = parts_of(count, 32), .threads = 256, .shared_bytes = 256 * sizeof(float)};
-                FINCH_CUDA(launch(
-                    stream, sums,
-                    AddPartials{.partial = partial, .rows = whole(grid.blocks_x), .count = count, .sums = grads}));
+                return AddPartials{.partial = partial, .rows = whole(grid.blocks_x), .count = count, .sums = grads};
             }};
 }
 
@@ -316,10 +320,19 @@ public:
     }
     void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
                   std::span<float* const> grad_x, float* grad_parameters) override {
-        weights_.run(stream_.get(), x[0], y, grad_y, static_cast<float*>(scratch_->get()), grad_parameters);
+        const AddPartials partials =
+            weights_.run(stream_.get(), x[0], y, grad_y, static_cast<float*>(scratch_->get()), grad_parameters);
         if (gradient_) {
-            gradient_->run(stream_.get(), {.x = grad_y, .slope_of = y, .parameters = parameters_, .y = grad_x[0]});
+            gradient_->run(
+                stream_.get(),
+                {.x = grad_y, .slope_of = y, .parameters = parameters_, .y = grad_x[0], .partials = partials});
+            return;
         }
+        FINCH_CUDA(launch(stream_.get(),
+                          {.blocks_x = partials.groups(),
+                           .threads = AddPartials::max_threads,
+                           .shared_bytes = AddPartials::shared_floats * sizeof(float)},
+                          partials));
     }
     [[nodiscard]] std::string implementation() const override { return forward_.name; }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/add_partials.hpp"
 #include "kernels/convolution_tile.hpp"
 
 #include <algorithm>
@@ -12,7 +13,8 @@ namespace finch::backend::cuda {
 /// The kernel that computes y = f(x ∗ w + b) or, if `is_gradient`, grad_x from grad_y. A thread computes `pixels`
 /// neighbouring pixels of a row in `outputs` channels, with all sums in registers: one item per thread. The block's
 /// weights are in shared memory. The weights of one row of the kernel are contiguous, so that a warp reads them as
-/// 128-bit broadcasts. Grid: x = batch · bands, with tile.rows rows per band.
+/// 128-bit broadcasts. Grid: x = batch · bands, with tile.rows rows per band. Further blocks add the partial sums of
+/// the weights' gradients, which need not wait for a kernel of their own.
 template <int kernel, int pixels, int outputs>
 struct DirectConvolution {
     static constexpr int max_threads = 256;
@@ -29,6 +31,7 @@ struct DirectConvolution {
 
     ConvolutionSizes sizes;
     TileSizes tile;
+    int blocks;  ///< batch · bands
     Divisor bands;
     Divisor segments;       ///< groups of `pixels` pixels of a row
     Divisor positions;      ///< tile.rows · segments
@@ -41,12 +44,14 @@ struct DirectConvolution {
     const float* slope_of;    ///< gradient: the output of forward; otherwise null
     const float* parameters;  ///< weight (forward's out, forward's in, kernel, kernel), then bias
     float* y;
+    AddPartials partials;  ///< has no groups if there are no further blocks
 
     /// Returns the size of the shared memory in floats. The memory first holds the tile and the weights, and at the end
     /// the band of y.
     [[nodiscard]] static std::size_t shared_floats(const ConvolutionSizes& sizes, const TileSizes& tile, int groups) {
-        return static_cast<std::size_t>(std::max(sizes.channels * (tile.plane + groups * weight_plane),
-                                                 tile.rows * sizes.width_out * sizes.channels_out));
+        return static_cast<std::size_t>(
+            std::max({sizes.channels * (tile.plane + groups * weight_plane),
+                      tile.rows * sizes.width_out * sizes.channels_out, AddPartials::shared_floats}));
     }
     /// Returns the number of columns of the tile. The tile includes the whole window that the last thread of a row
     /// reads.
@@ -56,6 +61,10 @@ struct DirectConvolution {
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
+        if (thread.block_x() >= blocks) {
+            partials.add(thread, thread.block_x() - blocks);
+            return;
+        }
         auto* planes = thread.template shared<float>();
         float* weights = planes + sizes.channels * tile.plane;
         const int sample = thread.block_x() / bands;

@@ -195,38 +195,4 @@ private:
     }
 };
 
-/// The second kernel for the gradients of weights and biases. Adds the rows of `partial` (rows, count), always in the
-/// same order. Grid: x = groups of 32 sums.
-struct AddPartials {
-    static constexpr int max_threads = 256;
-    static constexpr int sharers = max_threads / 32;
-    const float* partial;
-    int rows;
-    int count;
-    float* sums;
-
-    template <class Thread>
-    FINCH_DEVICE void operator()(Thread& thread) const {
-        auto* shared = thread.template shared<float>();  // (sharers, 32)
-        const int i = thread.block_x() * 32 + thread.index() % 32;
-        const int sharer = thread.index() / 32;
-        float sum = 0.0F;
-        if (i < count) {
-            for (int row = sharer; row < rows; row += sharers) {
-                sum += partial[static_cast<std::size_t>(row) * static_cast<std::size_t>(count) +
-                               static_cast<std::size_t>(i)];
-            }
-        }
-        shared[thread.index()] = sum;
-        thread.sync();
-        if (sharer == 0 && i < count) {
-            float total = 0.0F;
-            for (int s = 0; s < sharers; ++s) {
-                total += shared[s * 32 + thread.index()];
-            }
-            sums[i] = total;
-        }
-    }
-};
-
 }  // namespace finch::backend::cuda
