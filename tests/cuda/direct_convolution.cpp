@@ -219,6 +219,14 @@ TEST_CASE("shapes that the direct kernels do not support use the libraries") {
     shape.channels_out = 17;
     CHECK(!is_direct(shape));
     shape = suits;
+    shape.width = 512;
+    CHECK(is_direct(shape));
+    shape.width = 514;  // a row has more pairs of pixels than a block has threads
+    CHECK(!is_direct(shape));
+    shape = suits;
+    shape.height = 32'768;  // batch · height² is 2³¹
+    CHECK(!is_direct(shape));
+    shape = suits;
     shape.width = 20'000;  // a row of 16 channels exceeds shared memory
     shape.channels_in = 16;
     CHECK(!is_direct(shape));

@@ -267,11 +267,11 @@ TEST_CASE("direct convolution: the fewer multiprocessors a GPU has, the fewer pi
             ->implementation();
     };
 
-    CHECK(kernel(8, 132) == "finch:direct, 1 pixels x 5 channels");
+    CHECK(kernel(8, 132) == "finch:direct, 2 pixels x 5 channels");
     CHECK(kernel(8, 16) == "finch:direct, 4 pixels x 5 channels");
     CHECK(kernel(64, 132) == "finch:direct, 4 pixels x 5 channels");
     CHECK(kernel(64, 16) == "finch:direct, 4 pixels x 10 channels");
-    CHECK(kernel(64, 264) == "finch:direct, 1 pixels x 5 channels");
+    CHECK(kernel(64, 264) == "finch:direct, 2 pixels x 5 channels");
 }
 
 TEST_CASE("operations: the order of threads changes no bit") {

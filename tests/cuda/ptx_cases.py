@@ -281,34 +281,49 @@ def convolve(x, weight, before, after):
     return sum(x[:, r:r + height, c:c + width] @ weight[:, :, r, c].T.astype(f64) for r, c in np.ndindex(kernel, kernel))
 
 
-def tile_sizes(rows, columns, kernel):
-    """The rows, pitch and plane of a tile in shared memory, as in kernels/convolution_tile.hpp."""
-    pitch = groups_of(columns, 4) * 4
+def divisor(number):
+    """A Divisor (kernels/divisor.hpp)."""
+    return [number, np.uint32(groups_of(2**31, number))]
+
+
+def tile_sizes(rows, columns, kernel, channels, threads, of_columns):
+    """A tile_of_columns() or a tile_of_kernel_rows() in shared memory (kernels/convolution_tile.hpp)."""
+    pitch = groups_of(columns, 4) * 4 if of_columns else columns | 1
     plane = (rows + kernel - 1) * pitch
-    return [rows, pitch, plane + 4 if plane % 8 == 0 else plane]
+    plane += (4 if plane % 8 == 0 else 0) if of_columns else -(rows - 1) * pitch % 32
+    paired = channels % 2 == 0
+    vectors = channels // 2 if paired else channels
+    strip = groups_of(rows + kernel - 1, max(1, threads // (pitch * vectors)))
+    items = groups_of(rows + kernel - 1, strip) * pitch * vectors
+    return [rows, pitch, plane, strip, items, paired, divisor(pitch * vectors), divisor(vectors)]
 
 
-def launch_direct(run, variant, sizes, batch, rows, activation, x, slope_of, parameters, y):
+def launch_direct(run, variant, sizes, batch, rows, activation, x, slope_of, parameters, y, partials=(None, 0, 0, None)):
     """`sizes`: the members of ConvolutionSizes."""
     (kernel, pixels, outputs), channels, width_out, channels_out = variant, sizes[2], sizes[4], sizes[5]
     groups, segments = groups_of(channels_out, outputs), groups_of(width_out, pixels)
+    weight_plane = kernel * groups_of(kernel * outputs, 4) * 4
+    weight_plane += 4 if weight_plane % 8 == 0 else 0
     while True:
-        tile = tile_sizes(rows, segments * pixels - pixels + groups_of(pixels + kernel - 1, 4) * 4, kernel)
-        shared = 4 * channels * (tile[2] + kernel**2 * groups * groups_of(outputs, 4) * 4)
-        if rows == 1 or shared <= 72 * 1024:
+        columns = segments * pixels - pixels + groups_of(pixels + kernel - 1, pixels) * pixels
+        threads = min(256, groups_of(rows * segments * groups, 32) * 32)
+        tile = tile_sizes(rows, columns, kernel, channels, threads, True)
+        shared = 4 * max(channels * (tile[2] + groups * weight_plane), rows * width_out * channels_out, 256)
+        if rows == 1 or shared <= 72 * 1024 and rows * segments * groups <= 256:
             break
         rows = groups_of(rows, 2)
     bands = groups_of(sizes[3], rows)
-    threads = min(256, groups_of(rows * segments * groups, 32) * 32)
-    run.launch(f"DirectConvolution<{kernel}, {pixels}, {outputs}>", batch * bands, threads, shared, sizes, tile, bands, groups,
-               slope_of is not None, ACTIVATIONS.index(activation), x, slope_of, parameters, y)
+    minor = channels if slope_of is None else channels_out
+    run.launch(f"DirectConvolution<{kernel}, {pixels}, {outputs}>", batch * bands + groups_of(partials[2], 32), threads, shared, sizes, tile,
+               batch * bands, *map(divisor, (bands, segments, rows * segments, minor)), groups, width_out * channels_out % 4 == 0,
+               slope_of is not None, ACTIVATIONS.index(activation), x, slope_of, parameters, y, list(partials))
 
 
 @case(lambda kernel, pixels, outputs: (1, 6, 6, 2, 2, kernel // 2, kernel // 2, 3, "none"),
-      lambda kernel, pixels, outputs: (2, 7, 9, outputs + 1, outputs + 1, kernel - 1, 0, 3, "tanh"),
-      lambda kernel, pixels, outputs: (8 if pixels == 1 else 256 if outputs > 5 else 64, 28, 28, *(2 * [10 if outputs in (5, 10) else 16]),
-                                       kernel // 2, kernel // 2, 4 if pixels == 1 else 14 if outputs > 5 else 7, "relu"),
-      *itertools.product((3, 5), (4,), (4, 5, 8, 10)), *itertools.product((3, 5), (1,), (4, 5)))
+      lambda kernel, pixels, outputs: (2, 7, 23, outputs + 1, outputs + 1, kernel - 1, 0, 3, "tanh"),
+      lambda kernel, pixels, outputs: (8 if pixels == 2 else 256 if outputs > 5 else 64, 28, 28, *(2 * [10 if outputs in (5, 10) else 16]),
+                                       kernel // 2, kernel // 2, 4 if pixels == 2 else 28 if outputs > 5 else 14, "relu"),
+      *itertools.product((3, 5), (4,), (4, 5, 8, 10)), *itertools.product((3, 5), (2,), (4, 5)))
 def direct_convolution(run, size, *variant):
     batch, height, width, channels, channels_out, before, after, rows, activation = size
     kernel = variant[0]
@@ -321,8 +336,10 @@ def direct_convolution(run, size, *variant):
     launch_direct(run, variant, [height, width, channels, *out, channels_out, before], batch, min(rows, out[0]), activation, x, None,
                   parameters, y)
     run.check(y, activate(activation, convolve(x.values, weight, before, after) + parameters.values[count:]))
+    [partial], sums = run.inputs(partial=(17, 61)), run.output("sums", 61)
     launch_direct(run, variant, [*out, channels_out, height, width, channels, kernel - 1 - before], batch, min(rows, height), activation,
-                  grad_y, y, parameters, grad_x)
+                  grad_y, y, parameters, grad_x, (partial, 17, 61, sums))
+    run.check(sums, partial.values.astype(f64).sum(0))
     turned = weight[:, :, ::-1, ::-1].swapaxes(0, 1)
     run.check(grad_x, convolve(grad_y.values * slope(activation, y.values), turned, kernel - 1 - before, kernel - 1 - after))
 
@@ -338,13 +355,14 @@ def weight_gradient(run, size, kernel, outputs):
     items = channels * kernel
     slices = max(1, 256 // items)
     threads = min(256, groups_of(slices * items, 32) * 32)
-    tile = tile_sizes(rows, out[1] + kernel - 1, kernel)
-    shared = 4 * max(channels * tile[2] + rows * out[1] * groups_of(outputs, 4) * 4, threads * (kernel * outputs + 1))
-    count = channels_out * (items * kernel + 1)
+    tile = tile_sizes(rows, out[1] + kernel - 1, kernel, channels, threads, False)
+    planes, piece = groups_of(channels * tile[2], 4) * 4, groups_of(out[1], groups_of(out[1], 8))
+    shared = 4 * max(planes + rows * out[1] * groups_of(outputs, 4) * 4, threads * (kernel * outputs + 1))
+    count, vectors = channels_out * (items * kernel + 1), channels_out if channels_out % 2 else channels_out // 2
     partial, grads = run.output("partial", (blocks, count)), run.output("grad_parameters", count)
     run.launch(f"DirectWeightGradient<{kernel}, {outputs}>", blocks, threads, shared, [height, width, channels, *out, channels_out, before],
-               tile, batch, groups_of(out[0], rows), groups_of(out[1], groups_of(out[1], 8)), slices, ACTIVATIONS.index(activation),
-               x, y, grad_y, partial)
+               tile, batch, divisor(groups_of(out[0], rows)), piece, *map(divisor, (groups_of(out[1], piece), items, items * kernel, vectors)),
+               slices, ACTIVATIONS.index(activation), x, y, grad_y, partial)
     run.launch("AddPartials", groups_of(count, 32), 256, 1024, partial, blocks, count, grads)
     grad = grad_y.values * slope(activation, y.values)
     padded = np.pad(x.values.astype(f64), ((0, 0), (before, after), (before, after), (0, 0)))
@@ -659,7 +677,7 @@ def clip_norm(run, size):
     values = run.input("values", run.normal(count), writable=True)
     before, partial = values.values.astype(f64), run.output("partial", parts, f64)
     run.launch("SquareSums", parts, 256, 2048, values, i64(count), partial)
-    run.launch("ScaleToNorm", *for_each(count), values, i64(count), f64(most), parts, partial)
+    run.launch("ScaleToNorm", groups_of(count, 256), 256, 8 * parts, values, i64(count), f64(most), parts, partial)
     run.check(values, before * min(1, most / np.linalg.norm(before)))
 
 

@@ -1,6 +1,7 @@
 #include "finch/backend/cuda_runtime.hpp"
 #include "finch/backend/operation.hpp"
 
+#include "kernels/add_partials.hpp"
 #include "kernels/convolution_forward.hpp"
 #include "kernels/convolution_weight_gradient.hpp"
 #include "operations.hpp"
@@ -9,7 +10,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -24,14 +27,14 @@ namespace {
 /// pixels (batch · height · width) is at least `from_pixels`, scaled to the multiprocessors of the GPU.
 struct DirectRule {
     std::int64_t from_pixels;
-    int pixels;         ///< pixels of a row per thread: 1 or 4
+    int pixels;         ///< pixels of a row per thread: 2 or 4
     bool many_outputs;  ///< true: as many channels per thread as fit; false: few, for more threads
     int rows;           ///< rows of a band, which one block computes
 };
 inline constexpr std::array direct_rules{
-    DirectRule{0, 1, false, 4},       // 8 images of 28 x 28: 56 blocks of 224 threads
-    DirectRule{32'768, 4, false, 7},  // 64 images: 256 blocks
-    DirectRule{131'072, 4, true, 14}  // 256 images and more: 512 blocks, twice the products per load
+    DirectRule{0, 2, false, 4},        // 8 images of 28 x 28: 56 blocks of 128 threads
+    DirectRule{32'768, 4, false, 14},  // 64 images: 128 blocks of 224 threads
+    DirectRule{131'072, 4, true, 28}   // 256 images and more: 256 blocks of 224 threads, twice the products per load
 };
 
 /// The settings of the kernel for the gradient of the weights.
@@ -60,6 +63,8 @@ template <class Rules>
 }
 
 constexpr std::int64_t most_channels = 16;
+constexpr int most_threads = 256;              // of a block
+constexpr std::size_t most_bytes = 72 * 1024;  // of shared memory: three blocks fit on a multiprocessor
 
 int whole(std::int64_t value) {
     return static_cast<int>(value);
@@ -68,15 +73,13 @@ int parts_of(int count, int size) {
     return (count + size - 1) / size;
 }
 int round_up_to_warps(int threads) {
-    return std::clamp(parts_of(threads, 32) * 32, 32, 256);
+    return std::clamp(parts_of(threads, 32) * 32, 32, most_threads);
 }
 
-/// Returns the height of a band. The height is `wanted`, or less if only two blocks with bands of this height would fit
-/// on a multiprocessor.
-template <class BytesOf>
-int rows_that_fit(int wanted, BytesOf&& bytes_of) {
-    constexpr std::size_t most_bytes = 72 * 1024;
-    while (wanted > 1 && bytes_of(wanted) > most_bytes) {
+/// Returns the height of a band: `wanted`, or less if a band of this height does not fit in a block.
+template <class Fits>
+int rows_that_fit(int wanted, Fits&& fits) {
+    while (wanted > 1 && !fits(wanted)) {
         wanted = parts_of(wanted, 2);
     }
     return wanted;
@@ -112,65 +115,69 @@ struct Pointers {
     const float* slope_of;
     const float* parameters;
     float* y;
+    AddPartials partials = {};  ///< also adds these, if there are any
 };
 
 /// A planned convolution with all kernel arguments except the pointers.
-class DirectPass {
-public:
-    virtual ~DirectPass() = default;
-    virtual void run(cudaStream_t stream, const Pointers& pointers) const = 0;
-    [[nodiscard]] virtual std::string name() const = 0;
-    [[nodiscard]] virtual std::size_t shared_bytes() const = 0;
+struct DirectPass {
+    std::string name;
+    int items;  ///< of a block, one per thread
+    std::size_t shared_bytes;
+    std::function<void(cudaStream_t stream, const Pointers& pointers)> run;
 };
 
 template <int kernel, int pixels, int outputs>
-class PassOf : public DirectPass {
-public:
+DirectPass plan_kernel(const ConvolutionSizes& sizes, std::int64_t batch, int wanted_rows, Activation activation,
+                       bool is_gradient) {
     using Kernel = DirectConvolution<kernel, pixels, outputs>;
-
-    PassOf(const ConvolutionSizes& sizes, std::int64_t batch, int wanted_rows, Activation activation,
-           bool is_gradient) {
-        const int groups = parts_of(sizes.channels_out, outputs);
-        const auto tile_of = [&](int height) { return tile_sizes(height, Kernel::columns(sizes.width_out), kernel); };
-        const auto bytes_of = [&](int height) {
-            return Kernel::shared_floats(sizes, tile_of(height), groups) * sizeof(float);
-        };
-        const int rows = rows_that_fit(std::min(wanted_rows, sizes.height_out), bytes_of);
-        const int bands = parts_of(sizes.height_out, rows);
-        grid_ = Grid{.blocks_x = batch * bands,
-                     .threads = round_up_to_warps(rows * parts_of(sizes.width_out, pixels) * groups),
-                     .shared_bytes = bytes_of(rows)};
-        kernel_ = Kernel{.sizes = sizes,
+    const int groups = parts_of(sizes.channels_out, outputs);
+    const int segments = parts_of(sizes.width_out, pixels);
+    const auto items_of = [&](int height) { return height * segments * groups; };
+    const auto tile_of = [&](int height) {
+        return tile_of_columns(height, Kernel::columns(sizes.width_out), kernel, sizes.channels,
+                               round_up_to_warps(items_of(height)));
+    };
+    const auto bytes_of = [&](int height) {
+        return Kernel::shared_floats(sizes, tile_of(height), groups) * sizeof(float);
+    };
+    const int most_rows = rows_that_fit(std::min(wanted_rows, sizes.height_out), [&](int height) {
+        return items_of(height) <= most_threads && bytes_of(height) <= most_bytes;
+    });
+    const int bands = parts_of(sizes.height_out, most_rows);
+    const int rows = parts_of(sizes.height_out, bands);
+    const Grid grid{
+        .blocks_x = batch * bands, .threads = round_up_to_warps(items_of(rows)), .shared_bytes = bytes_of(rows)};
+    const Kernel planned{.sizes = sizes,
                          .tile = tile_of(rows),
-                         .bands = bands,
+                         .blocks = whole(grid.blocks_x),
+                         .bands = divisor(bands),
+                         .segments = divisor(segments),
+                         .positions = divisor(rows * segments),
+                         .minor = divisor(is_gradient ? sizes.channels_out : sizes.channels),
                          .groups = groups,
+                         .has_aligned_rows = sizes.width_out * sizes.channels_out % 4 == 0,
                          .is_gradient = is_gradient,
                          .activation = activation,
                          .x = nullptr,
                          .slope_of = nullptr,
                          .parameters = nullptr,
-                         .y = nullptr};
-    }
-
-    void run(cudaStream_t stream, const Pointers& pointers) const override {
-        Kernel now = kernel_;
-        now.x = pointers.x;
-        now.slope_of = pointers.slope_of;
-        now.parameters = pointers.parameters;
-        now.y = pointers.y;
-        FINCH_CUDA(launch(stream, grid_, now));
-    }
-    [[nodiscard]] std::string name() const override {
-        return "finch:direct, " + std::to_string(pixels) + " pixels x " + std::to_string(outputs) + " channels";
-    }
-    [[nodiscard]] std::size_t shared_bytes() const override { return grid_.shared_bytes; }
-
-private:
-    Grid grid_;
-    Kernel kernel_{};
-};
-
-using DirectPassPointer = std::unique_ptr<DirectPass>;
+                         .y = nullptr,
+                         .partials = {}};
+    return {.name = "finch:direct, " + std::to_string(pixels) + " pixels x " + std::to_string(outputs) + " channels",
+            .items = items_of(rows),
+            .shared_bytes = grid.shared_bytes,
+            .run = [grid, planned](cudaStream_t stream, const Pointers& pointers) {
+                Kernel now = planned;
+                now.x = pointers.x;
+                now.slope_of = pointers.slope_of;
+                now.parameters = pointers.parameters;
+                now.y = pointers.y;
+                now.partials = pointers.partials;
+                Grid all = grid;
+                all.blocks_x += pointers.partials.groups();
+                FINCH_CUDA(launch(stream, all, now));
+            }};
+}
 
 /// Returns the number of channels per thread. With few channels per thread there are more threads. With many channels
 /// per thread, a thread computes more products for each value that it reads.
@@ -182,134 +189,117 @@ int outputs_of(int channels, bool many) {
 }
 
 template <int kernel, int pixels>
-DirectPassPointer plan_outputs(const ConvolutionSizes& sizes, std::int64_t batch, const DirectRule& rule,
-                               Activation activation, bool is_gradient) {
-    const int outputs = outputs_of(sizes.channels_out, rule.many_outputs && pixels > 1);
-    if constexpr (pixels > 1) {
+DirectPass plan_outputs(const ConvolutionSizes& sizes, std::int64_t batch, const DirectRule& rule,
+                        Activation activation, bool is_gradient) {
+    const int outputs = outputs_of(sizes.channels_out, rule.many_outputs && pixels > 2);
+    if constexpr (pixels > 2) {
         if (outputs == 10) {
-            return std::make_unique<PassOf<kernel, pixels, 10>>(sizes, batch, rule.rows, activation, is_gradient);
+            return plan_kernel<kernel, pixels, 10>(sizes, batch, rule.rows, activation, is_gradient);
         }
         if (outputs == 8) {
-            return std::make_unique<PassOf<kernel, pixels, 8>>(sizes, batch, rule.rows, activation, is_gradient);
+            return plan_kernel<kernel, pixels, 8>(sizes, batch, rule.rows, activation, is_gradient);
         }
     }
     if (outputs == 5) {
-        return std::make_unique<PassOf<kernel, pixels, 5>>(sizes, batch, rule.rows, activation, is_gradient);
+        return plan_kernel<kernel, pixels, 5>(sizes, batch, rule.rows, activation, is_gradient);
     }
-    return std::make_unique<PassOf<kernel, pixels, 4>>(sizes, batch, rule.rows, activation, is_gradient);
+    return plan_kernel<kernel, pixels, 4>(sizes, batch, rule.rows, activation, is_gradient);
 }
 
 template <int kernel>
-DirectPassPointer plan_pixels(const ConvolutionSizes& sizes, std::int64_t batch, const DirectRule& rule,
-                              Activation activation, bool is_gradient) {
+DirectPass plan_pixels(const ConvolutionSizes& sizes, std::int64_t batch, const DirectRule& rule, Activation activation,
+                       bool is_gradient) {
     return rule.pixels == 4 ? plan_outputs<kernel, 4>(sizes, batch, rule, activation, is_gradient)
-                            : plan_outputs<kernel, 1>(sizes, batch, rule, activation, is_gradient);
+                            : plan_outputs<kernel, 2>(sizes, batch, rule, activation, is_gradient);
 }
 
-DirectPassPointer plan_direct(const DeviceFacts& facts, const ConvolutionSizes& sizes, const ConvolutionShape& shape,
-                              bool is_gradient) {
+DirectPass plan_direct(const DeviceFacts& facts, const ConvolutionSizes& sizes, const ConvolutionShape& shape,
+                       bool is_gradient) {
     const DirectRule rule = rule_for(direct_rules, pixels_out(shape), facts.multiprocessors);
-    switch (shape.kernel) {
-        case 3:
-            return plan_pixels<3>(sizes, shape.batch, rule, shape.activation, is_gradient);
-        default:
-            return plan_pixels<5>(sizes, shape.batch, rule, shape.activation, is_gradient);
-    }
+    return shape.kernel == 3 ? plan_pixels<3>(sizes, shape.batch, rule, shape.activation, is_gradient)
+                             : plan_pixels<5>(sizes, shape.batch, rule, shape.activation, is_gradient);
 }
 
-/// The planned gradient of the weights with all kernel arguments except the pointers.
-class WeightPass {
-public:
-    virtual ~WeightPass() = default;
-    /// `partial` is scratch memory of at least partial_bytes() bytes.
-    virtual void run(cudaStream_t stream, const float* x, const float* y, const float* grad_y, float* partial,
-                     float* grads) const = 0;
-    [[nodiscard]] virtual std::size_t shared_bytes() const = 0;
-    [[nodiscard]] virtual std::size_t partial_bytes() const = 0;
+/// The planned gradient of the weights with all kernel arguments except the pointers. `partial` is scratch memory of at
+/// least `partial_bytes` bytes. run() returns the sums that are still to be added.
+struct WeightPass {
+    std::size_t shared_bytes;
+    std::size_t partial_bytes;
+    std::function<AddPartials(cudaStream_t stream, const float* x, const float* y, const float* grad_y, float* partial,
+                              float* grads)>
+        run;
 };
 
 template <int kernel, int outputs>
-class WeightPassOf : public WeightPass {
-public:
+WeightPass plan_weight_kernel(const ConvolutionShape& shape, const DeviceFacts& facts) {
     using Kernel = DirectWeightGradient<kernel, outputs>;
-
-    WeightPassOf(const ConvolutionShape& shape, const DeviceFacts& facts) {
-        const WeightGradientRule rule = rule_for(weight_gradient_rules, pixels_out(shape), facts.multiprocessors);
-        const ConvolutionSizes sizes = forward_sizes(shape);
-        const int items = sizes.channels * kernel;
-        const int slices = std::max(1, 256 / items);
-        const int threads = round_up_to_warps(slices * items);
-        const auto tile_of = [&](int height) { return tile_sizes(height, sizes.width_out + kernel - 1, kernel); };
-        const auto bytes_of = [&](int height) {
-            return Kernel::shared_floats(sizes, tile_of(height), threads) * sizeof(float);
-        };
-        const int wanted = items < 8 ? std::max(rule.rows, rows_of_few_channels) : rule.rows;
-        const int rows = rows_that_fit(std::min(wanted, sizes.height_out), bytes_of);
-        const int bands = parts_of(sizes.height_out, rows);
-        const std::int64_t most_blocks = std::int64_t{facts.multiprocessors} * rule.blocks_per_multiprocessor;
-        count_ = sizes.channels_out * (items * kernel + 1);
-        grid_ = Grid{.blocks_x = std::min<std::int64_t>(shape.batch * bands, most_blocks),
-                     .threads = threads,
-                     .shared_bytes = bytes_of(rows)};
-        kernel_ = Kernel{.sizes = sizes,
-                         .tile = tile_of(rows),
-                         .batch = whole(shape.batch),
-                         .bands = bands,
-                         .piece = parts_of(sizes.width_out, parts_of(sizes.width_out, 8)),
-                         .slices = slices,
-                         .activation = shape.activation,
-                         .x = nullptr,
-                         .y = nullptr,
-                         .grad_y = nullptr,
-                         .partial = nullptr};
-    }
-
-    void run(cudaStream_t stream, const float* x, const float* y, const float* grad_y, float* partial,
-             float* grads) const override {
-        Kernel now = kernel_;
-        now.x = x;
-        now.y = y;
-        now.grad_y = grad_y;
-        now.partial = partial;
-        FINCH_CUDA(launch(stream, grid_, now));
-        FINCH_CUDA(
-            launch(stream, {.blocks_x = parts_of(count_, 32), .threads = 256, .shared_bytes = 256 * sizeof(float)},
-                   AddPartials{.partial = partial, .rows = whole(grid_.blocks_x), .count = count_, .sums = grads}));
-    }
-    [[nodiscard]] std::size_t shared_bytes() const override { return grid_.shared_bytes; }
-    [[nodiscard]] std::size_t partial_bytes() const override {
-        return static_cast<std::size_t>(grid_.blocks_x) * static_cast<std::size_t>(count_) * sizeof(float);
-    }
-
-private:
-    Grid grid_;
-    Kernel kernel_{};
-    int count_ = 0;  ///< weights and biases
-};
-
-using WeightPassPointer = std::unique_ptr<WeightPass>;
-
-template <int kernel>
-WeightPassPointer plan_weights(const ConvolutionShape& shape, const DeviceFacts& facts) {
-    if (shape.channels_out <= 4) {
-        return std::make_unique<WeightPassOf<kernel, 4>>(shape, facts);
-    }
-    if (shape.channels_out <= 8) {
-        return std::make_unique<WeightPassOf<kernel, 8>>(shape, facts);
-    }
-    if (shape.channels_out <= 10) {
-        return std::make_unique<WeightPassOf<kernel, 10>>(shape, facts);
-    }
-    return std::make_unique<WeightPassOf<kernel, 16>>(shape, facts);
+    const WeightGradientRule rule = rule_for(weight_gradient_rules, pixels_out(shape), facts.multiprocessors);
+    const ConvolutionSizes sizes = forward_sizes(shape);
+    const int items = sizes.channels * kernel;
+    const int slices = std::max(1, most_threads / items);
+    const int threads = round_up_to_warps(slices * items);
+    const auto tile_of = [&](int height) {
+        return tile_of_kernel_rows(height, sizes.width_out + kernel - 1, kernel, sizes.channels, threads);
+    };
+    const auto bytes_of = [&](int height) {
+        return Kernel::shared_floats(sizes, tile_of(height), threads) * sizeof(float);
+    };
+    const int wanted = items < 8 ? std::max(rule.rows, rows_of_few_channels) : rule.rows;
+    const int rows =
+        rows_that_fit(std::min(wanted, sizes.height_out), [&](int height) { return bytes_of(height) <= most_bytes; });
+    const int bands = parts_of(sizes.height_out, rows);
+    const int piece = parts_of(sizes.width_out, parts_of(sizes.width_out, 8));
+    const std::int64_t most_blocks = std::int64_t{facts.multiprocessors} * rule.blocks_per_multiprocessor;
+    const int count = sizes.channels_out * (items * kernel + 1);  // weights and biases
+    const Grid grid{.blocks_x = std::min<std::int64_t>(shape.batch * bands, most_blocks),
+                    .threads = threads,
+                    .shared_bytes = bytes_of(rows)};
+    const Kernel planned{
+        .sizes = sizes,
+        .tile = tile_of(rows),
+        .batch = whole(shape.batch),
+        .bands = divisor(bands),
+        .piece = piece,
+        .pieces = divisor(parts_of(sizes.width_out, piece)),
+        .items = divisor(items),
+        .weights = divisor(items * kernel),
+        .vectors_of_grad = divisor(sizes.channels_out % 2 == 0 ? sizes.channels_out / 2 : sizes.channels_out),
+        .slices = slices,
+        .activation = shape.activation,
+        .x = nullptr,
+        .y = nullptr,
+        .grad_y = nullptr,
+        .partial = nullptr};
+    return {.shared_bytes = grid.shared_bytes,
+            .partial_bytes = static_cast<std::size_t>(grid.blocks_x) * static_cast<std::size_t>(count) * sizeof(float),
+            .run = [grid, planned, count](cudaStream_t stream, const float* x, const float* y, const float* grad_y,
+                                          float* partial, float* grads) {
+                Kernel now = planned;
+                now.x = x;
+                now.y = y;
+                now.grad_y = grad_y;
+                now.partial = partial;
+                FINCH_CUDA(launch(stream, grid, now));
+                return AddPartials{.partial = partial, .rows = whole(grid.blocks_x), .count = count, .sums = grads};
+            }};
 }
 
-WeightPassPointer plan_weights(const ConvolutionShape& shape, const DeviceFacts& facts) {
-    switch (shape.kernel) {
-        case 3:
-            return plan_weights<3>(shape, facts);
-        default:
-            return plan_weights<5>(shape, facts);
+template <int kernel>
+WeightPass plan_weights(const ConvolutionShape& shape, const DeviceFacts& facts) {
+    if (shape.channels_out <= 4) {
+        return plan_weight_kernel<kernel, 4>(shape, facts);
     }
+    if (shape.channels_out <= 8) {
+        return plan_weight_kernel<kernel, 8>(shape, facts);
+    }
+    if (shape.channels_out <= 10) {
+        return plan_weight_kernel<kernel, 10>(shape, facts);
+    }
+    return plan_weight_kernel<kernel, 16>(shape, facts);
+}
+
+WeightPass plan_weights(const ConvolutionShape& shape, const DeviceFacts& facts) {
+    return shape.kernel == 3 ? plan_weights<3>(shape, facts) : plan_weights<5>(shape, facts);
 }
 
 class DirectConvolutionOperation : public Operation {
@@ -318,7 +308,7 @@ public:
         : stream_(stream),
           forward_(plan_direct(stream.facts(), forward_sizes(shape), shape, false)),
           weights_(plan_weights(shape, stream.facts())),
-          scratch_(stream.scratch(weights_->partial_bytes())) {
+          scratch_(stream.scratch(weights_.partial_bytes)) {
         if (shape.needs_input_grad) {
             gradient_ = plan_direct(stream.facts(), gradient_sizes(shape), shape, true);
         }
@@ -326,22 +316,31 @@ public:
 
     void pack(const float* parameters, float* /*buffers*/) override { parameters_ = parameters; }
     void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
-        forward_->run(stream_.get(), {.x = x[0], .slope_of = nullptr, .parameters = parameters_, .y = y});
+        forward_.run(stream_.get(), {.x = x[0], .slope_of = nullptr, .parameters = parameters_, .y = y});
     }
     void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
                   std::span<float* const> grad_x, float* grad_parameters) override {
-        weights_->run(stream_.get(), x[0], y, grad_y, static_cast<float*>(scratch_->get()), grad_parameters);
+        const AddPartials partials =
+            weights_.run(stream_.get(), x[0], y, grad_y, static_cast<float*>(scratch_->get()), grad_parameters);
         if (gradient_) {
-            gradient_->run(stream_.get(), {.x = grad_y, .slope_of = y, .parameters = parameters_, .y = grad_x[0]});
+            gradient_->run(
+                stream_.get(),
+                {.x = grad_y, .slope_of = y, .parameters = parameters_, .y = grad_x[0], .partials = partials});
+            return;
         }
+        FINCH_CUDA(launch(stream_.get(),
+                          {.blocks_x = partials.groups(),
+                           .threads = AddPartials::max_threads,
+                           .shared_bytes = AddPartials::shared_floats * sizeof(float)},
+                          partials));
     }
-    [[nodiscard]] std::string implementation() const override { return forward_->name(); }
+    [[nodiscard]] std::string implementation() const override { return forward_.name; }
 
 private:
     Stream& stream_;
-    DirectPassPointer forward_;
-    DirectPassPointer gradient_;  ///< null if no input gradient is needed
-    WeightPassPointer weights_;
+    DirectPass forward_;
+    std::optional<DirectPass> gradient_;  ///< if an input gradient is needed
+    WeightPass weights_;
     std::shared_ptr<const Scratch> scratch_;
     const float* parameters_ = nullptr;  ///< canonical; kernels read them in place
 };
@@ -356,14 +355,19 @@ bool direct_suits(const DeviceFacts& facts, const ConvolutionShape& shape) {
         pixels_out(shape) > (std::int64_t{1} << 30)) {
         return false;
     }
-    const std::size_t most = std::max({plan_direct(facts, forward_sizes(shape), shape, false)->shared_bytes(),
-                                       plan_direct(facts, gradient_sizes(shape), shape, true)->shared_bytes(),
-                                       plan_weights(shape, facts)->shared_bytes()});
-    return most <= facts.shared_bytes_most;
+    const std::int64_t height = std::max(shape.height, shape.height_out());
+    if (shape.batch * height * height >= std::int64_t{1} << 31) {  // the kernels divide the number of a band by Divisor
+        return false;
+    }
+    const DirectPass forward = plan_direct(facts, forward_sizes(shape), shape, false);
+    const DirectPass gradient = plan_direct(facts, gradient_sizes(shape), shape, true);
+    return std::max(forward.items, gradient.items) <= most_threads &&
+           std::max({forward.shared_bytes, gradient.shared_bytes, plan_weights(shape, facts).shared_bytes}) <=
+               facts.shared_bytes_most;
 }
 
 std::size_t direct_scratch(Stream& stream, const ConvolutionShape& shape) {
-    return plan_weights(shape, stream.facts())->partial_bytes();
+    return plan_weights(shape, stream.facts()).partial_bytes;
 }
 
 std::unique_ptr<Operation> make_direct(Stream& stream, const ConvolutionShape& shape) {

@@ -131,8 +131,10 @@ void launch_clip_norm(cudaStream_t stream, float* grads, std::size_t count, doub
         static_cast<int>(std::clamp<std::int64_t>(groups_of(values, threads), 1, SquareSums::most_blocks));
     FINCH_CUDA(launch(stream, {.blocks_x = blocks, .threads = threads, .shared_bytes = threads * sizeof(double)},
                       SquareSums{.values = grads, .count = values, .partial = scratch}));
+    Grid grid = grid_for(values);
+    grid.shared_bytes = static_cast<std::size_t>(blocks) * sizeof(double);
     FINCH_CUDA(
-        launch(stream, grid_for(values),
+        launch(stream, grid,
                ScaleToNorm{.values = grads, .count = values, .most = most, .parts = blocks, .partial = scratch}));
 }
 

@@ -15,6 +15,7 @@
 
 #define FINCH_DEVICE inline
 #define FINCH_UNROLL
+#define FINCH_NO_UNROLL
 
 namespace finch::rehearsal {
 

@@ -37,7 +37,7 @@ struct SquareSums {
 };
 
 /// The kernel that scales the values to the norm `most`. Every thread adds the partial sums itself, because there are
-/// only few partial sums.
+/// only few partial sums. Shared memory: the partial sums.
 struct ScaleToNorm {
     static constexpr int max_threads = 256;
     float* values;
@@ -48,9 +48,14 @@ struct ScaleToNorm {
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
+        auto* shared = thread.template shared<double>();
+        for (int part = thread.index(); part < parts; part += thread.count()) {
+            shared[part] = partial[part];
+        }
+        thread.sync();
         double sum = 0;
         for (int part = 0; part < parts; ++part) {
-            sum += partial[part];
+            sum += shared[part];
         }
         const double factor = most / (std::sqrt(sum) + 1e-6);
         if (factor >= 1) {

@@ -18,9 +18,13 @@ struct DirectWeightGradient {
     ConvolutionSizes sizes;
     TileSizes tile;
     int batch;
-    int bands;
-    int piece;   ///< columns of a piece
-    int slices;  ///< count() ≥ slices · channels · kernel
+    Divisor bands;
+    int piece;                ///< columns of a piece
+    Divisor pieces;           ///< of a row
+    Divisor items;            ///< channels · kernel
+    Divisor weights;          ///< of one output channel
+    Divisor vectors_of_grad;  ///< of one pixel: two channels each if channels_out is even
+    int slices;               ///< count() ≥ slices · items
     Activation activation;
     const float* x;
     const float* y;
@@ -31,7 +35,7 @@ struct DirectWeightGradient {
     /// end the sums of all threads.
     [[nodiscard]] static std::size_t shared_floats(const ConvolutionSizes& sizes, const TileSizes& tile, int threads) {
         const auto work =
-            static_cast<std::size_t>(sizes.channels * tile.plane + tile.rows * sizes.width_out * grad_pitch);
+            static_cast<std::size_t>(planes_floats(sizes, tile) + tile.rows * sizes.width_out * grad_pitch);
         const auto sums = static_cast<std::size_t>(threads) * (kernel * outputs + 1);
         return work > sums ? work : sums;
     }
@@ -39,10 +43,9 @@ struct DirectWeightGradient {
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
         auto* planes = thread.template shared<float>();
-        float* grads = planes + sizes.channels * tile.plane;
-        const int items = sizes.channels * kernel;
+        float* grads = planes + planes_floats(sizes, tile);
         const int slice = thread.index() / items;
-        const int item = thread.index() % items;
+        const int item = thread.index() - slice * items.number;
         float sums[kernel][outputs];
         FINCH_UNROLL for (int k = 0; k < kernel; ++k) {
             FINCH_UNROLL for (int o = 0; o < outputs; ++o) {
@@ -50,51 +53,65 @@ struct DirectWeightGradient {
             }
         }
         float bias = 0.0F;
-        for (int band = thread.block_x(); band < batch * bands; band += thread.blocks_x()) {
-            load(thread, band, planes, grads);
+        for (int band = thread.block_x(); band < batch * bands.number; band += thread.blocks_x()) {
+            const int sample = band / bands;
+            const int first_row = (band - sample * bands.number) * tile.rows;
+            const int rows = sizes.height_out - first_row < tile.rows ? sizes.height_out - first_row : tile.rows;
+            load_tile(thread, sizes, tile, tile.rows + kernel - 1,
+                      x + static_cast<std::size_t>(sample) * sizes.image_floats(), static_cast<const float*>(nullptr),
+                      activation, first_row, planes);
+            const std::size_t first = (static_cast<std::size_t>(sample) * static_cast<std::size_t>(sizes.height_out) +
+                                       static_cast<std::size_t>(first_row)) *
+                                      static_cast<std::size_t>(sizes.width_out * sizes.channels_out);
+            if (sizes.channels_out % 2 == 0) {
+                load_grads<2>(thread, y + first, grad_y + first, rows, grads);
+            } else {
+                load_grads<1>(thread, y + first, grad_y + first, rows, grads);
+            }
             thread.sync();
             if (slice < slices) {
-                walk(planes + item / kernel * tile.plane + item % kernel * tile.pitch, grads, slice, sums);
+                walk(planes + item / kernel * tile.plane + item % kernel * tile.pitch, grads, rows, slice, sums);
             }
-            bias += add_biases(thread, grads);
+            bias += add_biases(thread, grads, rows);
             thread.sync();
         }
         add_slices(thread, slice, item, sums, bias, planes);
     }
 
 private:
-    template <class Thread>
-    FINCH_DEVICE void load(const Thread& thread, int band, float* planes, float* grads) const {
-        const int sample = band / bands;
-        const int first_row = band % bands * tile.rows;
-        const std::size_t image = static_cast<std::size_t>(sample) * static_cast<std::size_t>(sizes.height) *
-                                  static_cast<std::size_t>(sizes.width) * static_cast<std::size_t>(sizes.channels);
-        load_tile(thread, sizes, tile, tile.rows + kernel - 1, x + image, static_cast<const float*>(nullptr),
-                  activation, first_row, planes);
-        const std::size_t row_floats =
-            static_cast<std::size_t>(sizes.width_out) * static_cast<std::size_t>(sizes.channels_out);
-        const std::size_t first = (static_cast<std::size_t>(sample) * static_cast<std::size_t>(sizes.height_out) +
-                                   static_cast<std::size_t>(first_row)) *
-                                  row_floats;
-        const int rows = sizes.height_out - first_row < tile.rows ? sizes.height_out - first_row : tile.rows;
-        for (int i = thread.index(); i < tile.rows * sizes.width_out * grad_pitch; i += thread.count()) {
-            const int pixel = i / grad_pitch;
-            const int output = i % grad_pitch;
-            const bool real = output < sizes.channels_out && pixel < rows * sizes.width_out;
-            const std::size_t at = first +
-                                   static_cast<std::size_t>(pixel) * static_cast<std::size_t>(sizes.channels_out) +
-                                   static_cast<std::size_t>(output);
-            grads[i] = real ? times_slope(activation, y[at], grad_y[at]) : 0.0F;
+    /// Returns a multiple of 4, because the gradients are read as vectors.
+    [[nodiscard]] static FINCH_DEVICE int planes_floats(const ConvolutionSizes& sizes, const TileSizes& tile) {
+        return (sizes.channels * tile.plane + 3) / 4 * 4;
+    }
+
+    /// Loads `rows` rows of gradients as (pixel, grad_pitch). The outputs beyond channels_out have no values, and the
+    /// sums with them are not used.
+    template <int width, class Thread>
+    FINCH_DEVICE void load_grads(const Thread& thread, const float* slope_of, const float* from, int rows,
+                                 float* grads) const {
+        const int count = rows * sizes.width_out * vectors_of_grad.number;
+        FINCH_NO_UNROLL for (int i = thread.index(); i < count; i += thread.count()) {
+            const int pixel = i / vectors_of_grad;
+            float values[width];
+            float slopes[width];
+            read_vector(from + i * width, values);
+            read_vector(slope_of + i * width, slopes);
+            float* to = grads + pixel * grad_pitch + (i - pixel * vectors_of_grad.number) * width;
+            with_constant(activation, [&](auto constant) {
+                FINCH_UNROLL for (int c = 0; c < width; ++c) {
+                    to[c] = times_slope(constant.value, slopes[c], values[c]);
+                }
+            });
         }
     }
 
     /// Adds the products of x and the gradient for this thread's pieces of rows. `plane` points to the first row and
     /// column that the thread's kernel row reads.
-    FINCH_DEVICE void walk(const float* plane, const float* grads, int slice, float (&sums)[kernel][outputs]) const {
-        const int pieces = (sizes.width_out + piece - 1) / piece;
-        for (int unit = slice; unit < tile.rows * pieces; unit += slices) {
+    FINCH_DEVICE void walk(const float* plane, const float* grads, int rows, int slice,
+                           float (&sums)[kernel][outputs]) const {
+        for (int unit = slice; unit < rows * pieces.number; unit += slices) {
             const int row = unit / pieces;
-            const int begin = unit % pieces * piece;
+            const int begin = (unit - row * pieces.number) * piece;
             const int end = begin + piece < sizes.width_out ? begin + piece : sizes.width_out;
             const float* seen = plane + row * tile.pitch;
             float window[kernel];
@@ -131,41 +148,40 @@ private:
     /// Returns this thread's part of a bias gradient. The channel of a thread is index() mod grad_pitch. The threads of
     /// one channel divide the pixels among themselves.
     template <class Thread>
-    FINCH_DEVICE float add_biases(const Thread& thread, const float* grads) const {
+    FINCH_DEVICE float add_biases(const Thread& thread, const float* grads, int rows) const {
         const int sharers = thread.count() / grad_pitch;
         float sum = 0.0F;
         for (int pixel = thread.index() / grad_pitch;
-             pixel < tile.rows * sizes.width_out && thread.index() < sharers * grad_pitch; pixel += sharers) {
+             pixel < rows * sizes.width_out && thread.index() < sharers * grad_pitch; pixel += sharers) {
             sum += grads[pixel * grad_pitch + thread.index() % grad_pitch];
         }
         return sum;
     }
 
-    /// Adds the sums of all slices of the block. Shared memory holds the sums as (slice, item, kernel, output),
+    /// Adds the sums of all slices of the block. Shared memory holds the sums as (output, slice, item, kernel),
     /// followed by each thread's part of a bias gradient.
     template <class Thread>
     FINCH_DEVICE void add_slices(const Thread& thread, int slice, int item, const float (&sums)[kernel][outputs],
                                  float bias, float* shared) const {
-        const int items = sizes.channels * kernel;
-        float* biases = shared + slices * items * kernel * outputs;
+        float* biases = shared + slices * weights.number * outputs;
         if (slice < slices) {
             FINCH_UNROLL for (int k = 0; k < kernel; ++k) {
                 FINCH_UNROLL for (int o = 0; o < outputs; ++o) {
-                    shared[((slice * items + item) * kernel + k) * outputs + o] = sums[k][o];
+                    shared[o * slices * weights.number + slice * weights.number + item * kernel + k] = sums[k][o];
                 }
             }
         }
         biases[thread.index()] = bias;
         thread.sync();
-        const int weights = sizes.channels_out * items * kernel;
-        float* to = partial +
-                    static_cast<std::size_t>(thread.block_x()) * static_cast<std::size_t>(weights + sizes.channels_out);
-        for (int i = thread.index(); i < weights; i += thread.count()) {
-            const int output = i / (items * kernel);
-            const int rest = i % (items * kernel);  // (channel, kernel row, kernel column)
+        const int count = sizes.channels_out * weights.number;
+        float* to =
+            partial + static_cast<std::size_t>(thread.block_x()) * static_cast<std::size_t>(count + sizes.channels_out);
+        for (int i = thread.index(); i < count; i += thread.count()) {
+            const int output = i / weights;
+            const int rest = i - output * weights.number;  // (channel, kernel row, kernel column)
             float sum = 0.0F;
             for (int s = 0; s < slices; ++s) {
-                sum += shared[(s * items * kernel + rest) * outputs + output];
+                sum += shared[(output * slices + s) * weights.number + rest];
             }
             to[i] = sum;
         }
@@ -174,41 +190,7 @@ private:
             for (int sharer = 0; sharer < thread.count() / grad_pitch; ++sharer) {
                 sum += biases[sharer * grad_pitch + output];
             }
-            to[weights + output] = sum;
-        }
-    }
-};
-
-/// The second kernel for the gradients of weights and biases. Adds the rows of `partial` (rows, count), always in the
-/// same order. Grid: x = groups of 32 sums.
-struct AddPartials {
-    static constexpr int max_threads = 256;
-    static constexpr int sharers = max_threads / 32;
-    const float* partial;
-    int rows;
-    int count;
-    float* sums;
-
-    template <class Thread>
-    FINCH_DEVICE void operator()(Thread& thread) const {
-        auto* shared = thread.template shared<float>();  // (sharers, 32)
-        const int i = thread.block_x() * 32 + thread.index() % 32;
-        const int sharer = thread.index() / 32;
-        float sum = 0.0F;
-        if (i < count) {
-            for (int row = sharer; row < rows; row += sharers) {
-                sum += partial[static_cast<std::size_t>(row) * static_cast<std::size_t>(count) +
-                               static_cast<std::size_t>(i)];
-            }
-        }
-        shared[thread.index()] = sum;
-        thread.sync();
-        if (sharer == 0 && i < count) {
-            float total = 0.0F;
-            for (int s = 0; s < sharers; ++s) {
-                total += shared[s * 32 + thread.index()];
-            }
-            sums[i] = total;
+            to[count + output] = sum;
         }
     }
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <kernel_launch.hpp>
+#include <type_traits>
 
 namespace finch::backend::cuda {
 
@@ -55,6 +56,27 @@ namespace finch::backend::cuda {
         }
     }
     return grad;
+}
+
+/// Calls `body` with the activation as a std::integral_constant. Many values then need only one switch.
+template <class Body>
+FINCH_DEVICE void with_constant(Activation activation, const Body& body) {
+    switch (activation) {
+        case Activation::none:
+            return body(std::integral_constant<Activation, Activation::none>{});
+        case Activation::relu:
+            return body(std::integral_constant<Activation, Activation::relu>{});
+        case Activation::sigmoid:
+            return body(std::integral_constant<Activation, Activation::sigmoid>{});
+        case Activation::tanh:
+            return body(std::integral_constant<Activation, Activation::tanh>{});
+        case Activation::leaky_relu:
+            return body(std::integral_constant<Activation, Activation::leaky_relu>{});
+        case Activation::gelu:
+            return body(std::integral_constant<Activation, Activation::gelu>{});
+        case Activation::silu:
+            return body(std::integral_constant<Activation, Activation::silu>{});
+    }
 }
 
 /// The kernel that computes y = f(x) or, if `other` is not null, y = f(x + other).

@@ -51,6 +51,7 @@ FINCH_DEVICE void add_block_sums(Thread& thread, BlockSums own, LossSums& all) {
 template <int lanes>
 struct SoftmaxCrossEntropy {
     static constexpr int max_threads = 512;
+    static constexpr int least_blocks = 1;
     StepView step;
     const float* logits;  ///< (batch, classes)
     std::int64_t classes;

@@ -19,6 +19,7 @@
 
 #define FINCH_DEVICE __device__ __forceinline__
 #define FINCH_UNROLL _Pragma("unroll")
+#define FINCH_NO_UNROLL _Pragma("unroll 1")
 
 namespace finch::backend::cuda {
 
@@ -73,8 +74,18 @@ public:
     }
 };
 
+/// Kernel::least_blocks limits the registers, so that a multiprocessor has room for so many blocks. Without it, the
+/// compiler chooses.
 template <class Kernel>
-__global__ void __launch_bounds__(Kernel::max_threads) kernel_entry(const Kernel kernel) {
+[[nodiscard]] constexpr int least_blocks() {
+    if constexpr (requires { Kernel::least_blocks; }) {
+        return Kernel::least_blocks;
+    }
+    return 0;
+}
+
+template <class Kernel>
+__global__ void __launch_bounds__(Kernel::max_threads, least_blocks<Kernel>()) kernel_entry(const Kernel kernel) {
     Thread thread;
     kernel(thread);
 }
