@@ -147,7 +147,7 @@ void add_measuring_verbs(CLI::App& app, CommandLine& line) {
     again->add_option("run", line.options.config, "the run directory")->required()->type_name("RUN");
     again->add_option("id", line.id, "id of the individual, e.g. 0.3.17")->required()->type_name("ID");
     set_work(again, line, [&line](comm::Session& session, process::Launcher launcher) {
-        cluster::release_signals();
+        cluster::unwatch();
         return replay(session, std::move(launcher), line.options.config, line.id);
     });
 

@@ -110,7 +110,7 @@ DiskUse disk_use(const config::Config& config, const cluster::Layout& layout, co
         return number(layout.islands) * config.inherit->rungs.passed(epochs - 1) * number(config.inherit->parents);
     };
     if (config.inherit && !config.trains()) {
-        use.checkpoints = at_rungs(epochs_of(config, networks)) + leaders * slots;
+        use.checkpoints = at_rungs(epochs_of(config, networks)) + leaders * (slots + 1);
     }
     if (datasets != nullptr) {
         const double snapshot = number(networks.snapshot_bytes) / 2 +  // which counts memory and file

@@ -5,6 +5,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/base/message.hpp"
+#include "finch/cluster/signals.hpp"
 #include "finch/comm/all_reduce.hpp"
 #include "finch/report/individual.hpp"
 #include "finch/run/devices.hpp"
@@ -159,6 +160,7 @@ int replay(comm::Session& session, process::Launcher launcher, const std::filesy
     if (!config.trains()) {
         return replay_program(session, launcher, run, config, recorded.fingerprint, recorded.lineage);
     }
+    cluster::release_signals();
     const comm::Group group(MPI_COMM_WORLD, 0, session.world_rank(), config.workers.timeout_seconds);
     const run::OpenedDevice opened = open_as_recorded(session, config, individual);
     const auto all_reduce =

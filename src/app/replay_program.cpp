@@ -4,6 +4,7 @@
 #include "finch/app/verbs.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/cluster/signals.hpp"
 #include "finch/evaluate/command_evaluator.hpp"
 #include "finch/run/on_every_rank.hpp"
 #include "finch/run/programs.hpp"
@@ -26,6 +27,7 @@ void adapt(config::Config& config, const std::vector<search::Individual>& lineag
     config.workers.islands = 1;
     config.workers.island_sizes.clear();
     config.workers.slots = 1;
+    std::get<config::CommandObjective>(config.objective).grace_seconds = 0;  // no start resumes a replayed program
     const auto rungs = search::rungs_of(config.pruning);
     if (lineage.size() > 1 && rungs) {  // a later start may have set search.inherit to none
         config.inherit = config.inherit.value_or(search::InheritOptions{});
@@ -60,6 +62,10 @@ std::vector<Epoch> run_again(evaluate::CommandEvaluator& evaluator, search::Indi
     std::vector<search::Individual> done;
     while (done.empty() && (last_epoch == 0 || told < last_epoch)) {
         done = evaluator.advance();
+        if (cluster::stop_request() != StopRequest::none) {
+            static_cast<void>(evaluator.stop());
+            throw Error("replay was stopped by a signal, and keeps nothing");
+        }
         const auto running = evaluator.in_progress();
         if (!running.empty() && running.front()->epochs > told) {
             told = running.front()->epochs;
@@ -114,8 +120,9 @@ int replay_program(comm::Session& session, process::Launcher& launcher, const st
     }
     comm::Group group(MPI_COMM_WORLD, 0, session.world_rank(), config.workers.timeout_seconds);
     group.sleep_while_waiting();
-    const run::Placement placement =
-        run::place_ranks(session, config, cluster::Slurm::read(cluster::Environment::of_this_process()));
+    const auto slurm = cluster::Slurm::read(cluster::Environment::of_this_process());
+    cluster::catch_signals(slurm.end_time.value_or(0));  // so that the temporary folder is always removed
+    const run::Placement placement = run::place_ranks(session, config, slurm);
     std::optional<TemporaryPlace> place;
     const store::RunDirectory directory(run::on_rank_zero(MPI_COMM_WORLD, [&] {
         place.emplace(run, "replay");
@@ -130,7 +137,8 @@ int replay_program(comm::Session& session, process::Launcher& launcher, const st
     }
     const search::Population none(search::ExchangeKind::none, 1);  // so no program is pruned
     evaluate::CommandEvaluator evaluator(
-        config, *programs, group, 0, [&none]() -> const search::Population& { return none; }, [] { return 0.0; });
+        config, *programs, group, 0, [&none]() -> const search::Population& { return none; },
+        cluster::seconds_left_to_stop);
     const std::vector<Epoch> again = run_lineage(evaluator, config, lineage);
     evaluator.dismiss();
     const Comparison comparison = compare(again, lineage.back(), ranks);

@@ -16,12 +16,11 @@ namespace finch::app {
 /// and its content.
 class TemporaryPlace {
 public:
-    /// `who`: begins the message of an error. Throws ConfigError.
-    TemporaryPlace(const std::filesystem::path& run, const std::string& who)
-        : parent_(std::filesystem::absolute(run).parent_path()) {
+    /// `who`: begins the message of an error; without its dashes, the name of the directory. Throws ConfigError.
+    TemporaryPlace(const std::filesystem::path& run, const std::string& who) : parent_(parent_of(run)) {
         std::error_code failure;
         is_new_ = std::filesystem::create_directories(parent_, failure);
-        std::string name = (parent_ / ".try-XXXXXX").string();
+        std::string name = (parent_ / fmt::format(".{}-XXXXXX", who.substr(who.find_first_not_of('-')))).string();
         if (::mkdtemp(name.data()) == nullptr) {
             throw ConfigError(
                 fmt::format("{}: no folder can be made in {}: {}", who, parent_.string(), std::strerror(errno)));
@@ -40,6 +39,11 @@ public:
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
 private:
+    static std::filesystem::path parent_of(const std::filesystem::path& run) {
+        const std::filesystem::path place = std::filesystem::absolute(run).lexically_normal();
+        return place.has_filename() ? place.parent_path() : place.parent_path().parent_path();  // runs/mine/
+    }
+
     std::filesystem::path parent_;
     std::filesystem::path path_;
     bool is_new_ = false;

@@ -108,6 +108,15 @@ std::string meant_section(const Section& section, const Tree& tree) {
     return "";
 }
 
+/// Returns " (did you mean [lr]?)" for a scalar that a list of `either` accepts as an element; otherwise an empty text.
+std::string meant_list(const Either& either, const Tree& tree) {
+    const bool is_element = std::any_of(either.domains.begin(), either.domains.end(), [&](const Domain& domain) {
+        const auto* const list = std::get_if<List>(&domain.is);
+        return list != nullptr && !std::visit(Problem{tree}, list->element.front().is);
+    });
+    return is_element ? fmt::format(" (did you mean [{}]?)", tree.text) : "";
+}
+
 /// Returns a hint for a list of sections where one section should stand, or for a section in place of a list.
 std::string meant_dash(const Tree& tree) {
     const bool has_sections = tree.kind == Kind::list && !tree.items.empty() && tree.items.front().kind == Kind::map;
@@ -276,8 +285,10 @@ private:
         if (const auto problem = std::visit(Problem{tree_}, domain_.is)) {
             const auto* const either = std::get_if<Either>(&domain_.is);
             const Domain* const section = either != nullptr ? section_in(*either, tree_) : nullptr;
+            const bool has_hint = either == nullptr || problem->find("did you mean") != std::string::npos;
             refuse(domain_, tree_, path_,
-                   *problem + (section != nullptr ? meant_section(std::get<Section>(section->is), tree_) : ""));
+                   *problem + (section != nullptr ? meant_section(std::get<Section>(section->is), tree_) : "") +
+                       (has_hint ? "" : meant_list(*either, tree_)));
         }
         return tree_;
     }

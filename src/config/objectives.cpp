@@ -21,6 +21,12 @@ std::vector<Quantity> measured(const Config& config) {
                       : std::vector<Quantity>();
 }
 
+/// Returns whether a report has a folder's name in place of this metric (evaluate/report_line.hpp).
+bool is_checkpoint(const search::Cost& cost) {
+    return cost.quantity == Quantity::metric && cost.metric == "checkpoint";
+}
+constexpr const char* no_metric = "is the folder of a checkpoint in a report (search.inherit), and no metric";
+
 bool is_only_maximised(Quantity quantity) {
     return quantity == Quantity::accuracy || quantity == Quantity::f1;
 }
@@ -60,6 +66,9 @@ void read_costs(const Tree& written, const std::string& path, Config& config) {
             refuse(fmt::format("is no cost of {}{}", config.trains() ? "networks" : "programs",
                                did_you_mean(item.text, names)),
                    join(names));
+        }
+        if (is_checkpoint(*cost)) {
+            refuse(no_metric, "another name");
         }
         if (is_only_maximised(cost->quantity) && !cost->is_maximised) {
             refuse("would be minimised", "-" + item.text);
@@ -120,6 +129,9 @@ void read_limits(const Tree& written, Config& config) {
                                : is_program    ? "programs"
                                                : "functions",
                                quantity == Quantity::metric ? "metrics" : word(quantity), join(names)));
+        }
+        if (is_checkpoint(config.limits.back().cost)) {
+            refuse(fmt::format("metric.checkpoint {}; accepted: another name", no_metric));
         }
         if (search::is_of_epochs(quantity) && !config.reuse.empty()) {
             refuse("the results of search.reuse have no f1 and no metrics; accepted: search.reuse: none");

@@ -212,6 +212,34 @@ search::Space space_of(const FunctionObjective& objective, const Tree& written) 
     return search::function_space(search::find_function(objective.function), objective.dimensions);
 }
 
+/// Throws ConfigError if heirs cannot change the genes `move`. `written`: the list.
+void check_moved_genes(const std::vector<std::string>& move, const search::Space& space, const Tree& written) {
+    std::vector<std::string> all;
+    std::vector<std::string> movable;
+    for (const search::Gene& gene : space.genes) {
+        all.push_back(gene.name);
+        if (!search::is_fixed(gene)) {
+            movable.push_back(gene.name);
+        }
+    }
+    for (std::size_t i = 0; i < move.size(); ++i) {
+        const auto refuse = [&](const std::string& why, const std::string& accepted) {
+            fail(written.items.at(i), path_of("search.inherit.move", i),
+                 fmt::format("'{}' {}; accepted: {}", move[i], why, accepted));
+        };
+        const std::string accepted = movable.empty() ? "none, as no gene has several values" : join(movable);
+        if (std::ranges::find(all, move[i]) == all.end()) {
+            refuse("is no gene" + did_you_mean(move[i], movable), accepted);
+        }
+        if (std::ranges::find(movable, move[i]) == movable.end()) {
+            refuse("has a single value, so heirs cannot change it", accepted);
+        }
+        if (std::ranges::find(move, move[i]) != std::ranges::next(move.begin(), static_cast<std::ptrdiff_t>(i))) {
+            refuse("is listed twice", "each gene once");
+        }
+    }
+}
+
 /// Throws ConfigError if heirs cannot continue the programs of `command`. `written`: the section search.inherit.
 void check_heirs_of_programs(const CommandObjective& command, const Config& config, const Tree& written) {
     const std::vector<std::string>& move = config.inherit->move;
@@ -232,16 +260,7 @@ void check_heirs_of_programs(const CommandObjective& command, const Config& conf
             "needs the key move, the genes that the program can change when it continues a checkpoint; accepted: move: "
             "[lr], for example");
     }
-    std::vector<std::string> genes;
-    for (const search::Gene& gene : config.space.genes) {
-        genes.push_back(gene.name);
-    }
-    for (std::size_t i = 0; i < move.size(); ++i) {
-        if (std::ranges::find(genes, move[i]) == genes.end()) {
-            fail(written["move"], path_of("search.inherit.move", i),
-                 fmt::format("'{}' is no gene{}; accepted: {}", move[i], did_you_mean(move[i], genes), join(genes)));
-        }
-    }
+    check_moved_genes(move, config.space, written["move"]);
 }
 
 /// Completes search.inherit with the rungs of search.pruning. Throws ConfigError if heirs have no rungs to begin at, or
@@ -254,7 +273,8 @@ void resolve_inherit(const Tree& search, Config& config) {
         fail(search["inherit"], "search.inherit",
              "continues trainings of networks and programs, and a function has none; accepted: none");
     }
-    if (const auto* const command = std::get_if<CommandObjective>(&config.objective)) {
+    const auto* const command = std::get_if<CommandObjective>(&config.objective);
+    if (command != nullptr) {
         check_heirs_of_programs(*command, config, search["inherit"]);
     } else if (!config.inherit->move.empty()) {
         fail(search["inherit"]["move"], "search.inherit.move",
@@ -270,6 +290,12 @@ void resolve_inherit(const Tree& search, Config& config) {
         fail(
             search["inherit"], "search.inherit",
             "ranks the parents by the loss, and search.objective has several values; accepted: none, or one objective");
+    }
+    if (command != nullptr && rungs->passed(command->epochs - 1) == 0) {
+        fail(search["inherit"], "search.inherit",
+             fmt::format("needs a rung before the last epoch, but the first rung is epoch {} of {}; accepted: a larger "
+                         "search.objective.epochs, or none here",
+                         rungs->first_epoch, command->epochs));
     }
     config.inherit->rungs = *rungs;
 }

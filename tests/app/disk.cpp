@@ -99,8 +99,9 @@ TEST_CASE("disk_text: counts the checkpoints of programs that Finch keeps for he
 
     const DiskUse use = disk_use(config, layout, {}, nullptr);
 
-    CHECK(use.checkpoints == 2 * 3 * 5 + 4 * 2);  // rungs at epochs 1, 3 and 9, on two islands; and one of each slot
-    CHECK(disk_text(config, use, ".").find("; add the folders that programs keep (keep: failed) and 38 checkpoints") !=
+    // Rungs at epochs 1, 3 and 9, on two islands; a copy of each heir, and one that each worker writes.
+    CHECK(use.checkpoints == 2 * 3 * 5 + 4 * (2 + 1));
+    CHECK(disk_text(config, use, ".").find("; add the folders that programs keep (keep: failed) and 42 checkpoints") !=
           std::string::npos);
 }
 

@@ -5,8 +5,11 @@
 #include "support/temporary_folder.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <functional>
 #include <stdexcept>
 #include <sys/stat.h>
+#include <utility>
 
 using namespace finch;
 using finch::testing::contents;
@@ -26,7 +29,18 @@ fs::path source_in(const testing::TemporaryFolder& folder) {
     return folder / "from";
 }
 
+/// Called once, by the next mkdir().
+std::function<void()> at_next_mkdir;
+
 }  // namespace
+
+/// Replaces mkdir() of the C library, so that a test can change a folder while it is copied.
+extern "C" int mkdir(const char* path, mode_t mode) noexcept {
+    if (const auto change = std::exchange(at_next_mkdir, nullptr)) {
+        change();
+    }
+    return ::mkdirat(AT_FDCWD, path, mode);
+}
 
 TEST_CASE("copy_folder copies all files and folders, and a later change of the source does not change the copy") {
     const testing::TemporaryFolder folder;
@@ -44,7 +58,56 @@ TEST_CASE("copy_folder copies all files and folders, and a later change of the s
     CHECK(contents(to / "link") == "linked");
 }
 
-TEST_CASE("copy_folder refuses a missing folder, a file, a FIFO and a link to a folder") {
+TEST_CASE("copy_folder copies permissions and times, also of more files than it syncs one by one") {
+    const testing::TemporaryFolder folder;
+    const fs::path from = source_in(folder);
+    for (int i = 0; i < 50; ++i) {
+        put_contents(from / "sub" / std::to_string(i), "x");
+    }
+    fs::permissions(from / "a", fs::perms(0750));
+    fs::permissions(from / "sub", fs::perms(0700));
+    const fs::file_time_type then = fs::file_time_type::clock::now() - std::chrono::hours(1);
+    fs::last_write_time(from / "a", then);
+    fs::last_write_time(from / "sub", then);
+
+    copy_folder(from, folder / "to");
+
+    CHECK(fs::status(folder / "to" / "a").permissions() == fs::perms(0750));
+    CHECK(fs::status(folder / "to" / "sub").permissions() == fs::perms(0700));
+    CHECK(fs::last_write_time(folder / "to" / "a") == fs::last_write_time(from / "a"));
+    CHECK(fs::last_write_time(folder / "to" / "sub") == fs::last_write_time(from / "sub"));
+    CHECK(list_folder(folder / "to" / "sub").size() == 51);
+}
+
+TEST_CASE("copy_folder refuses a folder that is removed, replaced or changed during the copy") {
+    const testing::TemporaryFolder folder;
+    const fs::path from = folder / "from";
+    int copies = 0;
+    const auto problem = [&](const std::function<void()>& change) -> std::string {
+        const fs::path to = folder / std::to_string(++copies);
+        fs::remove_all(from);
+        fs::create_directory(from);
+        at_next_mkdir = change;
+        try {
+            copy_folder(from, to);
+        } catch (const StorageError& error) {
+            return error.what();
+        }
+        return "";
+    };
+    const std::string begin = "cannot copy " + from.string() + ": ";
+
+    CHECK(problem([] {}).empty());
+    CHECK(problem([&] { fs::remove(from); }) == begin + "it was removed or replaced during the copy");
+    CHECK(problem([&] {
+              fs::remove(from);
+              fs::create_directory(from);
+          }) == begin + "it was removed or replaced during the copy");
+    CHECK(problem([&] { put_contents(from / "new", "x"); }) ==
+          begin + "names in it were added or removed during the copy");
+}
+
+TEST_CASE("copy_folder refuses a missing folder, a file, a FIFO, a link to a folder and a broken link") {
     const testing::TemporaryFolder folder;
     put_contents(folder / "file", "x");
     CHECK_THROWS_WITH_AS(copy_folder(folder / "fil", folder / "to"),
@@ -58,8 +121,12 @@ TEST_CASE("copy_folder refuses a missing folder, a file, a FIFO and a link to a 
                          StorageError);
     fs::remove(folder / "from" / "fifo");
     fs::create_symlink("..", folder / "from" / "circle");
-    CHECK_THROWS_WITH_AS(copy_folder(folder / "from", folder / "to2"), doctest::Contains("it is a folder, not a file"),
-                         StorageError);
+    CHECK_THROWS_WITH_AS(copy_folder(folder / "from", folder / "to2"),
+                         doctest::Contains("it is a symbolic link to a folder; only files"), StorageError);
+    fs::remove(folder / "from" / "circle");
+    fs::create_symlink("nowhere", folder / "from" / "broken");
+    CHECK_THROWS_WITH_AS(copy_folder(folder / "from", folder / "to3"),
+                         doctest::Contains("broken is a symbolic link to nowhere, which is not there"), StorageError);
 }
 
 TEST_CASE("replace_folder: the folder is the old or the new one, and remains of a kill are replaced") {

@@ -57,8 +57,8 @@ TEST_CASE("search.inherit needs trainings, rungs, one objective, and no final ch
 TEST_CASE("search.inherit of programs needs epochs, genes to move, and a program that starts for each individual") {
     const auto with = [](const std::string& inherit, const std::string& more) {
         return problem_of(
-            "search:\n  space: {lr: {real: [0, 1]}, width: {int: [1, 9]}}\n  pruning: halving\n  inherit: {" + inherit +
-            "}\n  objective: {command: 'true'" + more + "}\n");
+            "search:\n  space: {lr: {real: [0, 1]}, width: {int: [1, 9]}, depth: 3}\n  pruning: halving\n  inherit: {" +
+            inherit + "}\n  objective: {command: 'true'" + more + "}\n");
     };
 
     CHECK(with("move: [lr, width]", ", epochs: 9") == "");
@@ -70,6 +70,18 @@ TEST_CASE("search.inherit of programs needs epochs, genes to move, and a program
           "checkpoint; accepted: move: [lr], for example");
     CHECK(with("move: [lr, widht]", ", epochs: 9") ==
           "file.yaml:4: search.inherit.move[1]: 'widht' is no gene (did you mean 'width'?); accepted: lr, width");
+    CHECK(with("move: [lr, depth]", ", epochs: 9") ==
+          "file.yaml:4: search.inherit.move[1]: 'depth' has a single value, so heirs cannot change it; accepted: lr, "
+          "width");
+    CHECK(with("move: [lr, lr]", ", epochs: 9") ==
+          "file.yaml:4: search.inherit.move[1]: 'lr' is listed twice; accepted: each gene once");
+    CHECK(begins(with("move: lr", ", epochs: 9"),
+                 "file.yaml:4: search.inherit.move: 'lr' is unknown (did you mean "
+                 "[lr]?); accepted: none or a list"));
+    CHECK(with("move: [lr]", ", epochs: 2") == "");
+    CHECK(with("move: [lr]", ", epochs: 1") ==
+          "file.yaml:4: search.inherit: needs a rung before the last epoch, but the first rung is epoch 1 of 1; "
+          "accepted: a larger search.objective.epochs, or none here");
     CHECK(with("move: [lr]", ", epochs: 9, persistent: true") ==
           "file.yaml:4: search.inherit: starts the program with the checkpoint of its parent, and a persistent program "
           "is "

@@ -99,6 +99,9 @@ TEST_CASE("search.objective.objectives names quantities of programs, and a minus
     CHECK(contains(with("[loss, accuracy]"), "'accuracy' would be minimised; accepted: -accuracy"));
     CHECK(contains(with("[loss, metric.a, metric.a]"),
                    "search.objective.objectives[2]: 'metric.a' is listed twice; accepted: each objective once"));
+    CHECK(contains(with("[loss, -metric.checkpoint]"),
+                   "search.objective.objectives[1]: '-metric.checkpoint' is the folder of a checkpoint in a report "
+                   "(search.inherit), and no metric; accepted: another name"));
     CHECK(contains(with("[loss, a, b, c, d]"), "accepted: from 1 to 4"));
     CHECK(contains(problem_of("search: {objective: [validation_loss, metric.a], propagator: genetic}"),
                    "search.objective[1]: 'metric.a' is unknown; accepted"));
@@ -137,6 +140,8 @@ TEST_CASE("search.limits are refused with their place if they cannot be read or 
                    "joules, metric.NAME"));
     CHECK(contains(with("metric.f1 >= 5", "validation_loss"),
                    "'metric.f1 >= 5': results of networks have no metrics; accepted: loss"));
+    CHECK(contains(with("metric.checkpoint <= 5", "{command: run}"),
+                   "'metric.checkpoint <= 5': metric.checkpoint is the folder of a checkpoint in a report"));
     CHECK(contains(problem_of("search: {limits: [1]}"), "search.limits[0]"));
     CHECK(contains(problem_of("search: {objective: {command: run}, limits: [metric.a <= 1], reuse: [runs/a]}"),
                    "search.limits[0]: 'metric.a <= 1': the results of search.reuse have no f1 and no metrics"));

@@ -44,6 +44,10 @@ NOT_RUN = {
     "module load finch": MODULES,
     "apptainer exec finch.sif cat /opt/finch/share/finch/jobs/evolve.sbatch > evolve.sbatch": "needs Apptainer",
     "FINCH=$PWD/finch.sif sbatch evolve.sbatch mine.yaml": "needs the image",
+    "tools/install.sh --tests --cuda && tools/build.sh -DBUILD_TESTING=ON && ninja -C build bench_step": BARE,
+    "tools/gpu_check.sh build gpu_check": "needs a GPU",
+    "sbatch --nodes=2 --ntasks-per-node=4 --gpus-per-node=4 --cpus-per-task=8 --time=10 jobs/evolve.sbatch configs/gallery/cifar10_residual.yaml --set workers.ranks=4":
+        "needs CIFAR-10",
     "sbatch [sbatch's options] jobs/evolve.sbatch [CONFIG] [finch's options]": "a pattern; the lines below it are run",
 }
 # Replacements for placeholders in the documents, and for values that differ in this test (job numbers, ids).

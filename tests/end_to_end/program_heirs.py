@@ -1,10 +1,15 @@
 """Population-based training of programs: heirs continue copies of their parents' checkpoints, a kill changes no result, a
 replay runs the whole ancestry to the same bits, and programs without checkpoints have no heirs."""
+import contextlib
 import hashlib
+import io
 import math
+import os
+import pathlib
+import signal
 import sys
 
-from harness import Folder, check, curves, end, individuals, kill, outcome_words, passed, wait_for, words_of
+from harness import SOURCE, Folder, check, curves, end, individuals, kill, outcome_words, passed, ranks_of, wait_for, words_of
 
 PARENTS = 2
 EPOCHS = 9
@@ -107,6 +112,25 @@ def check_heirs(path):
     return rows, heirs
 
 
+def reported(checkpoint):
+    """Returns the line that finch_objective.report() prints, or the name of its exception."""
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        try:
+            finch_objective.report(loss=1, epoch=2, checkpoint=checkpoint)
+        except ValueError as error:
+            return type(error).__name__
+    return said.getvalue()
+
+
+sys.path.insert(0, str(SOURCE / "tools/python"))
+import finch_objective  # noqa: E402
+
+for good in ("epoch-2", "checkpoints/epoch-2", "checkpoints/epoch-2/", pathlib.Path("/tmp/checkpoints/epoch-2")):
+    check(reported(good) == "finch loss=1.0 epoch=2 checkpoint=epoch-2\n", f"{good!r}: {reported(good)}")
+for bad in ("", "/", ".", "my epoch", "epoch-2\n", pathlib.Path("a/my epoch")):
+    check(reported(bad) == "ValueError", f"{bad!r}: {reported(bad)}")
+passed("the Python module reports the name of a checkpoint's folder")
+
 with Folder() as folder:
     path = folder.path / RUN
     folder.write("program.py", PROGRAM)
@@ -131,6 +155,17 @@ with Folder() as folder:
     check("not equal" in folder.run(2, "replay", RUN, name_of(deepest["id"]), expect=1), "a replay of another program is equal")
     folder.write("program.py", PROGRAM)
     passed(f"a replay runs {count} generations of ancestors, and has the same bits")
+
+    folder.write("program.py", PROGRAM.replace("time.sleep(0.01)", "time.sleep(1000)"))
+    process = folder.start(2, "replay", RUN + "/", name_of(deepest["id"]))
+    wait_for(lambda: list(path.parent.glob(".replay-*/evaluations/*/*")) or process.poll() is not None, "a program that is replayed")
+    os.kill(ranks_of(process)[-1], signal.SIGTERM)
+    process.wait()
+    check("replay was stopped by a signal" in folder.output() and list(path.parent.iterdir()) == [path],
+          f"after a signal: {list(path.parent.iterdir())}\n{folder.output()}")
+    folder.write("program.py", PROGRAM)
+    (folder.path / "output").unlink()
+    passed("a replay that is stopped by a signal removes its temporary folder")
 
     kills = 0
     while kills < 3:

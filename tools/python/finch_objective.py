@@ -64,13 +64,17 @@ def seed() -> int:
     return individual().seed
 
 
-def report(loss: float, epoch: Optional[int] = None, checkpoint: Optional[str] = None, **metrics: float) -> None:
+def report(loss: float, epoch: Optional[int] = None, checkpoint: Union[str, "os.PathLike[str]", None] = None, **metrics: float) -> None:
     """Reports the loss after an epoch. The last reported loss is the result. Finch reads only the reports of rank 0.
 
-    `checkpoint`: the name of a folder in checkpoint_dir() with the complete checkpoint of this epoch (search.inherit).
+    `checkpoint`: the folder in checkpoint_dir() with the complete checkpoint of this epoch, or its name (search.inherit).
+    Raises ValueError if the name is empty or contains white space.
     """
+    name = None if checkpoint is None else pathlib.Path(checkpoint).name
+    if name is not None and (not name or name.split() != [name]):
+        raise ValueError(f"checkpoint={str(checkpoint)!r}: the name of a folder without white space is needed")
     values = {"loss": float(loss), **({} if epoch is None else {"epoch": int(epoch)}), **{name: float(value) for name, value in metrics.items()}}
-    words = [f"{name}={value!r}" for name, value in values.items()] + ([] if checkpoint is None else [f"checkpoint={checkpoint}"])
+    words = [f"{name}={value!r}" for name, value in values.items()] + ([] if name is None else [f"checkpoint={name}"])
     print("finch", *words, flush=True)
 
 
