@@ -1,6 +1,7 @@
 #include "finch/evaluate/command_evaluator.hpp"
 
 #include "finch/base/clock.hpp"
+#include "finch/base/copy_folder.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
@@ -62,8 +63,8 @@ void CommandEvaluator::begin(std::uint32_t slot, bool is_retry) {
     running.is_retry = is_retry;
     running.individual = std::move(taken);
     running.curve = ReportedCurve(group_.size());
+    begin_as_heir(slot);
     running.began = steady_seconds();
-    begin_as_heir(running);
     search::Individual& individual = running.individual;
     running.rung = individual.pruning->rung;
     running.epochs = individual.epochs;
@@ -87,7 +88,8 @@ void CommandEvaluator::look() {
     for (const Running& running : running_) {
         order.answers.push_back(running.answers);
     }
-    last_look_ = steady_seconds();
+    previous_look_ = std::exchange(last_look_, steady_seconds());
+    has_copied_ = false;
     command(order);
 }
 
@@ -129,7 +131,7 @@ void CommandEvaluator::take_reports(std::uint32_t slot) {
     Running& running = running_[slot];
     for (const ReportLine& line : programs_.take_reports(slot)) {
         if (line.kind == ReportLine::Kind::question) {
-            running.answers.stop_from += running.is_pruned ? 0 : 1;
+            running.answers.stop_from += running.last_pruning ? 0 : 1;
             ++running.answers.decided;
         } else if (line.kind == ReportLine::Kind::done) {
             warnings_.is_done_with_other(running.individual.id, line.text);
@@ -146,18 +148,23 @@ void CommandEvaluator::take_report(Running& running, const ReportLine& line) {
     if (individual.is_heir() && !running.misreport.empty()) {
         return;  // decide() ends it, as it does not continue its parent
     }
+    if (running.curve.repeats_parent(line)) {
+        return;
+    }
     if (const auto problem = running.curve.add(line)) {
         running.misreport = running.misreport.empty() ? *problem : running.misreport;
         return;
     }
-    running.reported_at = running.reported_at > 0 ? running.reported_at : steady_seconds();
+    running.reported_at = running.reported_at > 0 ? running.reported_at : std::max(running.began, previous_look_);
     const std::vector<double>& losses = running.curve.losses();
     individual.epochs = running.curve.epochs().back().epoch;
     if (!objective_.persistent && !running.curve.keep(programs_.file_of(individual.id, "reports"))) {
         spdlog::warn("epoch {} of {} cannot be kept for a later start", individual.epochs, to_text(individual.id));
     }
     const bool is_last = objective_.epochs > 0 && individual.epochs >= objective_.epochs;
-    if (!running.is_pruned && !is_last && search::prunes(config_.pruning)) {
+    // After a stop request, rungs are left to the next start: copies of checkpoints would delay the stop.
+    const bool stops = cluster::stop_request() != StopRequest::none;
+    if (!running.last_pruning && !is_last && !stops && search::prunes(config_.pruning)) {
         const std::int64_t epochs = objective_.epochs > 0 ? objective_.epochs : individual.epochs;
         // The costs so far are for this comparison alone: add_time() adds the time of this start at its end.
         search::Individual now = individual;
@@ -167,9 +174,12 @@ void CommandEvaluator::take_report(Running& running, const ReportLine& line) {
         now.training_seconds += steady_seconds() - running.began;
         static_cast<void>(search::judge(config_.costs, {}, now));
         const std::int32_t rung = individual.pruning->rung;
-        running.is_pruned = search::ends_early(config_.pruning, losses, epochs, population_(), now);
+        if (search::ends_early(config_.pruning, losses, epochs, population_(), now)) {
+            running.last_pruning = *now.pruning;
+            return;
+        }
         individual.pruning = now.pruning;
-        if (config_.inherit && !running.is_pruned && individual.pruning->rung > rung) {
+        if (config_.inherit && individual.pruning->rung > rung && config_.inherit->rungs.contains(std::ssize(losses))) {
             keep_at_rung(running, line.checkpoint);
         }
     }
@@ -185,11 +195,11 @@ void CommandEvaluator::decide(std::uint32_t slot, const Programs::Standing& stan
     }
     if (failed) {
         end(slot, EndReason::failed_elsewhere, std::min(objective_.grace_seconds, seconds_for_other_ranks));
-    } else if (objective_.timeout_seconds && seconds > *objective_.timeout_seconds) {
+    } else if (objective_.timeout_seconds && seconds > *objective_.timeout_seconds && !has_copied_) {
         end(slot, EndReason::timed_out, objective_.grace_seconds);
     } else if (running.individual.is_heir() && !running.misreport.empty()) {
         end(slot, EndReason::misreported, std::min(objective_.grace_seconds, seconds_for_other_ranks));
-    } else if (running.is_pruned && !objective_.interactive) {
+    } else if (running.last_pruning && !objective_.interactive) {
         end(slot, EndReason::pruned, objective_.grace_seconds);
     }
 }
@@ -320,6 +330,12 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Pr
     add_time(individual, running.began);
     last_seconds_ = steady_seconds() - running.began;
     describe(individual, running.curve);
+    if (is_mute) {  // the last epoch of an heir is then one of its parent
+        individual.loss = individual.accuracy = search::Individual::not_measured;
+    }
+    if (running.last_pruning) {
+        individual.pruning = *running.last_pruning;
+    }
     if (running.end_reason != EndReason::timed_out &&
         (running.end_reason == EndReason::pruned || running.answers.stop_from < running.answers.decided)) {
         individual.outcome = search::Outcome::pruned;
@@ -352,6 +368,9 @@ void CommandEvaluator::describe_progress(std::uint32_t slot) {
 }
 
 void CommandEvaluator::finished(const search::Individual& individual) {
+    if (individual.is_heir()) {
+        remove_folder(programs_.file_of(individual.id, std::string(config::parent_suffix)));
+    }
     const search::Standing mine = search::standing(individual);
     const bool stays = keeps_evaluation(objective_.keep, individual, population_().best_trained());
     if (!stays || (kept_ && !search::better(mine, *kept_))) {

@@ -1,7 +1,8 @@
 // Heirs of programs: copies of checkpoints at rungs, and trainings that begin with them.
+#include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
-#include "finch/cluster/signals.hpp"
+#include "finch/base/words.hpp"
 #include "finch/evaluate/command_evaluator.hpp"
 #include "finch/evaluate/rung_snapshots.hpp"
 
@@ -10,7 +11,8 @@ namespace {
 
 /// Returns whether `name` names a folder directly in FINCH_CHECKPOINT_DIR.
 bool is_name_of_folder(const std::string& name) {
-    return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
+    return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+           printable_line(name) == name;
 }
 
 }  // namespace
@@ -22,31 +24,47 @@ bool CommandEvaluator::can_continue(const search::Individual& heir) const {
            rung_checkpoints_.has_parent_of(heir);
 }
 
-/// Gives an heir the checkpoint and the reports of its parent.
-void CommandEvaluator::begin_as_heir(Running& running) {
+/// Moves the beginning of all running evaluations by the time since `since`, in which Finch has copied files:
+/// interactive programs may have waited for an answer.
+void CommandEvaluator::leave_out(double since) {
+    const double seconds = steady_seconds() - since;
+    has_copied_ = true;
+    for (Running& running : running_) {
+        running.began += objective_.interactive ? seconds : 0;
+    }
+}
+
+/// Gives an heir the checkpoint and the reports of its parent. Throws StorageError if the files fail, and then frees
+/// the slot.
+void CommandEvaluator::begin_as_heir(std::uint32_t slot) {
+    Running& running = running_[slot];
     search::Individual& individual = running.individual;
     if (!individual.is_heir()) {
         return;
     }
     keep_alive(seconds_of_files);
+    const double since = steady_seconds();
     try {
         rung_checkpoints_.begin(individual, running.curve);
         spdlog::info("{} continues {} from epoch {} on", to_text(individual.id), to_text(individual.inherited_from),
                      individual.inherited_epochs + 1);
-    } catch (const ApiError& error) {
+    } catch (const StorageError&) {
+        running = Running{};
+        throw;
+    } catch (const FileError& error) {
         spdlog::warn("{}: {}; the program begins anew", to_text(individual.id), error.what());
         programs_.remove_files(individual.id);  // they continue its parent
         running.curve = ReportedCurve(group_.size());
         search::begin_anew(individual);
     }
+    leave_out(since);
 }
 
 /// Copies the checkpoint of a program that has just reached a rung and continues, before the record of the rung is
 /// sent.
 void CommandEvaluator::keep_at_rung(const Running& running, const std::string& checkpoint) {
     const search::Individual& individual = running.individual;
-    if (cluster::stop_request() == StopRequest::urgent ||
-        !is_wanted_at_rung(individual, population_(), config_.inherit->parents)) {
+    if (!is_wanted_at_rung(individual, population_(), config_.inherit->parents)) {
         return;
     }
     std::string why;
@@ -56,15 +74,17 @@ void CommandEvaluator::keep_at_rung(const Running& running, const std::string& c
     } else if (checkpoint.empty()) {
         why = "the report names no checkpoint";
     } else if (!is_name_of_folder(checkpoint)) {
-        why = fmt::format("'{}' is not the name of a folder in FINCH_CHECKPOINT_DIR", checkpoint);
+        why = fmt::format("'{}' is not the name of a folder in FINCH_CHECKPOINT_DIR", printable_line(checkpoint));
     } else {
         keep_alive(seconds_of_files);
+        const double since = steady_seconds();
         try {
             const auto folder = programs_.folder_of(individual.id) / config::checkpoints_folder / checkpoint;
             rung_checkpoints_.keep(individual, folder, running.curve, population_(), config_.inherit->parents);
         } catch (const ApiError& error) {
             why = error.what();
         }
+        leave_out(since);
     }
     if (!why.empty()) {
         warnings_.has_no_checkpoint(individual.id, individual.epochs, why);

@@ -29,8 +29,7 @@ std::vector<search::Individual> GroupEvaluator::take_progress() {
         Evaluation& one = evaluation(slot);
         const bool is_at_rung = search::compares_at_rungs(config_.pruning) && one.individual.pruning->rung > one.rung;
         const bool is_further = one.individual.epochs > one.epochs;
-        if (one.used && !one.is_pruned &&
-            (is_at_rung || (is_further && (config_.budget.epochs || is_to_be_told(slot))))) {
+        if (one.used && (is_at_rung || (is_further && (config_.budget.epochs || is_to_be_told(slot))))) {
             one.rung = one.individual.pruning->rung;
             one.epochs = one.individual.epochs;
             describe_progress(slot);

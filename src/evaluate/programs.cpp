@@ -1,6 +1,7 @@
 #include "finch/evaluate/programs.hpp"
 
 #include "finch/base/clock.hpp"
+#include "finch/base/copy_folder.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
@@ -250,7 +251,7 @@ void Programs::remove_files(search::Id id) const {
         spdlog::warn("{} could not be removed: {}", folder_of(id).string(), failed.message());
     }
     fs::remove(file_of(id, "reports"), failed);
-    fs::remove_all(file_of(id, std::string(config::parent_suffix)), failed);
+    remove_folder(file_of(id, std::string(config::parent_suffix)));
     if (line_.uses_hostfile()) {
         fs::remove(file_of(id, "hosts"), failed);
     }

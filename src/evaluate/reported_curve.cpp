@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <limits>
 
@@ -57,6 +58,15 @@ std::optional<std::string> ReportedCurve::add(const ReportLine& line) {
     return std::nullopt;
 }
 
+bool ReportedCurve::repeats_parent(const ReportLine& line) const {
+    if (inherited_ == 0 || line.kind != ReportLine::Kind::report) {
+        return false;
+    }
+    const Epoch& last = epochs_[inherited_ - 1];
+    return line.value("epoch") == last.epoch && line.value("loss") &&
+           (last.epoch > 1 || line.value("loss") == last.validation_loss);
+}
+
 bool ReportedCurve::has(const ReportLine& line) const {
     const auto epoch = line.value("epoch");
     const double loss = line.value("loss").value_or(std::numeric_limits<double>::quiet_NaN());
@@ -72,10 +82,10 @@ void ReportedCurve::inherit(const std::filesystem::path& path) {
 }
 
 std::string ReportedCurve::line_of(const Epoch& epoch) const {
-    std::string line =
-        fmt::format("finch epoch={} loss={} accuracy={} training_loss={} training_accuracy={} learning_rate={}",
-                    epoch.epoch, epoch.validation_loss, epoch.validation_accuracy, epoch.training_loss,
-                    epoch.training_accuracy, epoch.learning_rate);
+    std::string line = fmt::format(
+        "ranks={} finch epoch={} loss={} accuracy={} training_loss={} training_accuracy={} learning_rate={}",
+        epoch.ranks, epoch.epoch, epoch.validation_loss, epoch.validation_accuracy, epoch.training_loss,
+        epoch.training_accuracy, epoch.learning_rate);
     const auto [first, last] = std::ranges::equal_range(metrics_, epoch.epoch, {}, &Metric::epoch);
     for (auto metric = first; metric != last; ++metric) {
         line += fmt::format(" {}={}", metric->name, metric->value);
@@ -99,11 +109,13 @@ bool ReportedCurve::keep(const std::filesystem::path& path) const {
 void ReportedCurve::recall(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
     for (std::string text; std::getline(file, text);) {
-        const auto line = read_report_line(text);
+        std::int32_t ranks = ranks_;
+        static_cast<void>(std::sscanf(text.c_str(), "ranks=%d ", &ranks));
+        const auto line = read_report_line(text.substr(std::min(text.find("finch "), text.size())));
         const bool is_whole = line && line->kind == ReportLine::Kind::report && line->value("epoch") &&
                               line->value("seconds");  // the last line may be incomplete
-        if (is_whole) {
-            static_cast<void>(add(*line));
+        if (is_whole && !add(*line)) {
+            epochs_.back().ranks = ranks;
         }
     }
 }

@@ -32,6 +32,9 @@ void RungCheckpoints::keep(const search::Individual& individual, const fs::path&
             throw_storage("cannot make the folder " + beside.string());
         }
         copy_folder(checkpoint, beside / config::parent_checkpoint);
+        if (fs::is_empty(beside / config::parent_checkpoint)) {
+            throw StorageError(fmt::format("the folder {} is empty", checkpoint.string()));
+        }
         replace_file(beside / "reports", {std::as_bytes(std::span(reports))}, {Predecessor::drop});
     });
     for (const search::Id id : not_wanted_at_rung(individual, population, parents)) {
@@ -45,20 +48,33 @@ bool RungCheckpoints::has_parent_of(const search::Individual& heir) const {
     return std::getline(file, line) && line == heading(run_);
 }
 
+void RungCheckpoints::copy_parent(const search::Individual& heir, const fs::path& own) const {
+    const auto require_parent = [&] {
+        if (!has_parent_of(heir)) {
+            throw FileError(fmt::format("the copy of the checkpoint of its parent {} after epoch {} is missing",
+                                        to_text(heir.inherited_from), heir.inherited_epochs));
+        }
+    };
+    require_parent();
+    std::error_code ignored;
+    fs::create_directories(own.parent_path(), ignored);
+    try {
+        replace_folder(own, [&](const fs::path& beside) { copy_folder(of_parent(heir), beside); });
+    } catch (const StorageError&) {
+        require_parent();  // another leader may have removed it during the copy
+        throw;
+    }
+}
+
 void RungCheckpoints::begin(const search::Individual& heir, ReportedCurve& curve) const {
     const fs::path own = directory_.evaluation_file(heir.id, std::string(config::parent_suffix));
-    if (!is_there(own)) {
-        if (!has_parent_of(heir)) {
-            throw StorageError(fmt::format("the copy of the checkpoint of its parent {} after epoch {} is missing",
-                                           to_text(heir.inherited_from), heir.inherited_epochs));
-        }
-        std::error_code ignored;
-        fs::create_directories(own.parent_path(), ignored);
-        replace_folder(own, [&](const fs::path& beside) { copy_folder(of_parent(heir), beside); });
+    const bool has_reported = is_there(directory_.evaluation_file(heir.id, "reports"));
+    if (!is_there(own) || (!has_reported && has_parent_of(heir))) {
+        copy_parent(heir, own);
     }
     curve.inherit(own / "reports");
     if (curve.epochs().empty() || curve.epochs().back().epoch != heir.inherited_epochs) {
-        throw StorageError(
+        throw FileError(
             fmt::format("{} has other epochs than 1 to {}", (own / "reports").string(), heir.inherited_epochs));
     }
 }

@@ -188,7 +188,11 @@ void Worker::start(search::Individual individual) {
     individual.ranks = options_.ranks;
     const bool is_told = propagator_.looks_at_training() || tells_of_starts_;
     if (publish(search::Started{individual}, is_told ? leaders_of(island()) : std::vector<std::int32_t>())) {
-        evaluator_.start(std::move(individual));
+        try {
+            evaluator_.start(std::move(individual));
+        } catch (const StorageError& error) {
+            stop_for_storage(error.what());
+        }
     }
 }
 

@@ -80,6 +80,20 @@ void Worker::start_repeat(search::Repeat repeat) {
     start(std::move(individual));
 }
 
+/// Returns a new individual with the genes of `failed`. The retry of an heir continues the same parent if it still can.
+search::Individual Worker::retry_of(const search::Individual& failed) {
+    search::Individual individual = as_retry_of(newborn(), failed);
+    if (options_.inherit && failed.is_heir()) {
+        search::Individual heir = individual;
+        const search::Rungs& rungs = options_.inherit->rungs;
+        search::begin_at_rung(heir, failed.inherited_from, rungs.passed(failed.inherited_epochs), rungs);
+        if (evaluator_.can_continue(heir)) {
+            return heir;
+        }
+    }
+    return individual;
+}
+
 /// Failed individuals are retried only after this worker has used its initial points.
 bool Worker::start_next() {
     ++generation_;
@@ -88,7 +102,7 @@ bool Worker::start_next() {
             .has_value();
     const auto failed = is_initial_point ? std::nullopt : retries_.take();
     if (const search::Individual* const known = failed ? population_.find(*failed) : nullptr) {
-        start(as_retry_of(newborn(), *known));
+        start(retry_of(*known));
         return true;
     }
     return start_bred();

@@ -24,7 +24,7 @@ std::array<std::int64_t, most_rungs> heirs_due(const Population& population, int
         if (one.outcome == Outcome::pruned) {
             ++due.at(place_of(one.pruning->rung));
         }
-        if (one.is_heir()) {
+        if (one.is_heir() && one.retry_of == Id{}) {
             --due.at(place_of(rungs.passed(one.inherited_epochs)));
         }
     }
@@ -120,10 +120,7 @@ bool make_heir(Individual& newborn, const InheritOptions& options, const Initial
         for (const std::uint32_t choice : random.permutation(static_cast<std::uint32_t>(parents.size()))) {
             Individual heir = newborn;
             heir.parents = {parents[choice]->id, Id{}};
-            heir.inherited_from = parents[choice]->id;
-            heir.inherited_epochs = static_cast<std::int32_t>(options.rungs.epoch_of(rung));
-            heir.epochs = heir.inherited_epochs;
-            heir.pruning.edit().rung = rung;
+            begin_at_rung(heir, parents[choice]->id, rung, options.rungs);
             heir.bred_by = Operator::perturbation;
             heir.genome = parents[choice]->genome;
             if (can_continue(heir)) {
@@ -134,6 +131,12 @@ bool make_heir(Individual& newborn, const InheritOptions& options, const Initial
         }
     }
     return false;
+}
+
+void begin_at_rung(Individual& heir, Id parent, std::int32_t rung, const Rungs& rungs) {
+    heir.inherited_from = parent;
+    heir.inherited_epochs = heir.epochs = static_cast<std::int32_t>(rungs.epoch_of(rung));
+    heir.pruning.edit().rung = rung;
 }
 
 void begin_anew(Individual& individual) {

@@ -118,11 +118,11 @@ bool ends(const AtRungs& options, std::span<const double> values, std::int64_t, 
           Individual& individual) {
     const Rungs rungs = rungs_of(options);
     const std::int32_t rung = rungs.passed(std::ssize(values));
-    if (!rungs.contains(std::ssize(values)) || rung <= individual.pruning->rung) {
+    if (rung <= individual.pruning->rung) {
         return false;
     }
     Pruning& pruning = individual.pruning.edit();
-    const double own = smallest_loss(values);
+    const double own = smallest_loss(values.first(static_cast<std::size_t>(rungs.epoch_of(rung))));
     pruning.rung = rung;
     pruning.losses.at(static_cast<std::size_t>(rung) - 1) = own;
     if (const std::vector<Cost>& costs = population.costs(); !costs.empty()) {

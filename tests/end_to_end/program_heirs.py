@@ -38,6 +38,8 @@ parent = os.environ.get("FINCH_PARENT_CHECKPOINT_DIR")
 if own:
     state, epoch, loss = json.loads((own[-1] / "state.json").read_text())
     report(epoch, loss)
+elif parent and kind == "failing":
+    sys.exit(3)
 elif parent and kind != "ignorant":
     state, epoch, _ = json.loads((pathlib.Path(parent) / "state.json").read_text())
     assert epoch == int(os.environ["FINCH_PARENT_EPOCH"]), epoch
@@ -198,3 +200,51 @@ with Folder() as folder:
     shown = folder.run(0, "show", "ignorant", name_of(heirs[0]["id"]))
     check("are those of its parent, whose checkpoint it must continue (FINCH_PARENT_CHECKPOINT_DIR)" in shown, shown)
     passed("a program without checkpoints has no heirs and a warning, and heirs that begin at epoch 1 fail")
+
+    said = folder.run(1, "evolve", "heirs.yaml", "--run", "failing", "--set", f"search.objective.command='{sys.executable} program.py failing'",
+                      "--set", "workers.ranks=1", "--set", "search.retries=1", "--set", "search.objective.keep=failed")
+    words, rows = outcome_words(folder.path / "failing"), individuals(folder.path / "failing")
+    heirs = [row for row in rows.values() if row["inherited_epochs"]]
+    check(heirs and {words[row["outcome"]] for row in heirs} == {"failed"}, f"heirs that exit with 3: {heirs}")
+    check(all(math.isnan(row["loss"]) for row in heirs), f"heirs without a report have the loss of their parent: {heirs}")
+    again = [row for row in rows.values() if row["retry_of"]]
+    check(again and all(row[name] == rows[row["retry_of"]][name] for row in again for name in ("lr", "width", "inherited_from", "inherited_epochs")),
+          f"the retries {again}")
+    check(not list((folder.path / "failing/evaluations").glob("*/*.parent*")), "checkpoints of parents stay beside the folders of failed heirs")
+    passed("the retry of a failed heir continues the same checkpoint, and an heir without a report has no loss")
+
+# A pruned program that ends slowly. After its resume it reports the epoch after the rung.
+SLOW = r"""
+import os, pathlib, signal, sys, time
+
+resumes, number = "FINCH_RESUME" in os.environ, int(os.environ["FINCH_ID"].split(".")[2])
+
+def end(*_):
+    pathlib.Path(os.environ["FINCH_FOLDER"], "ending").touch()
+    resumes and sys.exit()
+
+signal.signal(signal.SIGTERM, end)
+for epoch in range(2 if resumes else 1, 10):
+    print(f"finch loss={number} epoch={epoch}", flush=True)
+    time.sleep(1000 if number > 1 else 0.01)
+"""
+
+with Folder() as folder:
+    folder.write("program.py", SLOW)
+    for run in ("stopped", "killed"):
+        folder.write("slow.yaml", CONFIG.replace("program.py good", "program.py").replace("interactive: true", "grace_seconds: 600")
+                     .replace("evaluations: 20", "evaluations: 2").replace("ranks: 2", "ranks: 1"))
+        process = folder.start(1, "evolve", "slow.yaml", "--run", run)
+        wait_for(lambda: list((folder.path / run).glob("evaluations/*/*/ending")) or process.poll() is not None, "a program that is pruned")
+        if run == "killed":
+            kill(process)
+            end(process)
+        else:
+            for pid in ranks_of(process):
+                os.kill(pid, signal.SIGUSR2)
+            check(end(process) == 75, f"a stop\n{folder.output()}")
+        folder.run(1, "evolve", "slow.yaml", "--run", run)
+        words = outcome_words(folder.path / run)
+        found = [(words[row["outcome"]], row["rung"], row["epochs"]) for _, row in sorted(individuals(folder.path / run).items())]
+        check(found[1] == ("pruned", 1, 2), f"a pruned program that was {run} before its end: {found}")
+    passed("a stop or a kill while a pruned program ends does not cancel its pruning")

@@ -110,12 +110,38 @@ TEST_CASE("inherit: an heir's curve begins with the epochs of its ancestors, whi
     CHECK(heir.losses() == parent.losses());
     CHECK(heir.text() == parent.text());
     CHECK(heir.own_epochs() == 0);
+    CHECK(heir.repeats_parent(*read_report_line("finch loss=2 epoch=2")));
+    for (const char* other : {"finch loss=2", "finch loss=2 epoch=1", "finch loss=2 epoch=3", "finch epoch=2"}) {
+        CHECK_FALSE(heir.repeats_parent(*read_report_line(other)));
+    }
     CHECK(add(heir, "loss=1 epoch=2") ==
           "epochs up to 2 are those of its parent, whose checkpoint it must continue (FINCH_PARENT_CHECKPOINT_DIR), in "
           "'finch loss=1 epoch=2'");
     CHECK_FALSE(add(heir, "loss=1"));
     CHECK(numbers(heir) == std::vector<std::int32_t>{1, 2, 3});
     CHECK(heir.own_epochs() == 1);
+}
+
+TEST_CASE("repeats_parent: a report of epoch 1 with another loss is of a program that ignores its parent") {
+    const testing::TemporaryFolder folder;
+    testing::put_contents(folder / "reports", "ranks=1 finch epoch=1 loss=0.5 seconds=nan\n");
+    ReportedCurve heir;
+    heir.inherit(folder / "reports");
+    CHECK(heir.repeats_parent(*read_report_line("finch loss=0.5 epoch=1")));
+    CHECK_FALSE(heir.repeats_parent(*read_report_line("finch loss=0.6 epoch=1")));
+}
+
+TEST_CASE("recall: an epoch keeps its number of ranks, also beside a metric of this name") {
+    const testing::TemporaryFolder folder;
+    ReportedCurve parent(3);
+    CHECK_FALSE(add(parent, "loss=1 ranks=8"));
+    testing::put_contents(folder / "reports", parent.text() + "finch epoch=2 loss=0.5 seconds=nan\n");
+    ReportedCurve heir(2);
+    heir.inherit(folder / "reports");
+    REQUIRE(heir.epochs().size() == 2);
+    CHECK(heir.epochs()[0].ranks == 3);
+    CHECK(heir.epochs()[1].ranks == 2);  // a line without a number is of an older Finch
+    CHECK(heir.metrics().front().value == 8);
 }
 
 TEST_CASE("other names in a report are metrics, which are kept, recalled and replaced with their epoch") {

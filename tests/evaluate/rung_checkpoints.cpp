@@ -96,7 +96,7 @@ TEST_CASE("a copy that is missing, of another run or incomplete has no heir") {
     ReportedCurve curve;
     CHECK_FALSE(kept.has(1));
     CHECK_THROWS_WITH_AS(kept.of_this_run.begin(heir_of(1, 9), curve),
-                         "the copy of the checkpoint of its parent 0.0.1 after epoch 1 is missing", StorageError);
+                         "the copy of the checkpoint of its parent 0.0.1 after epoch 1 is missing", FileError);
     kept.keep(1, 0.5);
     CHECK(kept.has(1));
     CHECK_FALSE(RungCheckpoints(kept.directory, this_run + 1).has_parent_of(heir_of(1, 9)));
@@ -107,6 +107,40 @@ TEST_CASE("a copy that is missing, of another run or incomplete has no heir") {
         kept.of_this_run.keep(at_rung(2, 0.5), kept.folder / "none", kept.curve, kept.population, two_parents),
         StorageError);
     CHECK_FALSE(fs::exists(kept.directory.checkpoint_after_epoch({2}, 1).string() + ".new"));
+
+    fs::remove(kept.checkpoint / "weights");
+    CHECK_THROWS_WITH_AS(
+        kept.of_this_run.keep(at_rung(3, 0.5), kept.checkpoint, kept.curve, kept.population, two_parents),
+        ("the folder " + kept.checkpoint.string() + " is empty").c_str(), StorageError);
+    CHECK_FALSE(kept.has(3));
+}
+
+TEST_CASE("an heir gets its parent's checkpoint once more unless it has reported an epoch") {
+    Kept kept;
+    kept.keep(1, 0.5);
+    const search::Individual heir = heir_of(1, 9);
+    const fs::path own = kept.directory.evaluation_file(heir.id, "parent") / "checkpoint/weights";
+    const auto begin = [&] {
+        ReportedCurve curve;
+        kept.of_this_run.begin(heir, curve);
+        return contents(own);
+    };
+    CHECK(begin() == "of epoch 1");
+    put_contents(own, "changed by the heir");
+    CHECK(begin() == "of epoch 1");
+    put_contents(own, "changed by the heir");
+    put_contents(kept.directory.evaluation_file(heir.id, "reports"), "finch epoch=2 loss=1 seconds=1\n");
+    CHECK(begin() == "changed by the heir");
+}
+
+TEST_CASE("an heir does not begin anew because its copy cannot be written") {
+    Kept kept;
+    kept.keep(1, 0.5);
+    const fs::path folder = kept.directory.evaluation_file({9}, "parent").parent_path();
+    fs::create_directories(folder.parent_path());
+    put_contents(folder, "a file");
+    ReportedCurve curve;
+    CHECK_THROWS_AS(kept.of_this_run.begin(heir_of(1, 9), curve), StorageError);
 }
 
 TEST_CASE("a rung keeps the checkpoints of its best trainings, and a start removes the others") {

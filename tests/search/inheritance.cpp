@@ -84,6 +84,27 @@ TEST_CASE("an heir replaces each pruned training, from the highest rung on, once
     CHECK(epochs == std::vector<std::int32_t>{3, 1, 1, 0});
 }
 
+TEST_CASE("the retry of a failed heir replaces no other pruned training") {
+    Population population = some_trainings();
+    Individual failed = heir_of(population, 10);
+    failed.outcome = Outcome::failed;
+    population.merge(failed);
+    Individual again = bred(11);
+    again.retry_of = failed.id;
+    begin_at_rung(again, failed.inherited_from, 2, rungs);
+    CHECK(again.inherited_epochs == failed.inherited_epochs);
+    CHECK(again.epochs == failed.epochs);
+    CHECK(again.pruning->rung == failed.pruning->rung);
+    population.merge(again);
+
+    for (std::uint32_t number = 12; number < 14; ++number) {
+        const Individual heir = heir_of(population, number);
+        CHECK(heir.inherited_epochs == 1);
+        population.merge(heir);
+    }
+    CHECK_FALSE(heir_of(population, 14).is_heir());
+}
+
 TEST_CASE("an heir begins with the best trainings that continued after the rung, and names its parent") {
     Population population = some_trainings();
     for (const std::uint32_t number : {101, 102, 103, 104}) {

@@ -212,6 +212,17 @@ TEST_CASE("halving: a resumed training is not compared again at a rung that it p
     CHECK(identical(individual, before));
 }
 
+TEST_CASE("halving: a rung that was passed without a comparison is compared late, with the values up to its epoch") {
+    Population population(ExchangeKind::none, 1);
+    population.merge(at_rung(1, 2, 0.5));
+    for (const double own : {0.4, 0.6}) {
+        Individual individual = at_rung(9, 1, own);
+        CHECK(ends(HalvingOptions{}, {9, 9, own, 0.1}, population, individual) == (own > 0.5));
+        CHECK(individual.pruning->rung == 2);
+        CHECK(individual.pruning->losses[1] == own);
+    }
+}
+
 TEST_CASE("median: ends a training that is worse than the median of at least five others") {
     RandomStream random(2, Purpose::test);
     for (const std::uint32_t others : {1U, 4U, 5U, 6U, 31U}) {

@@ -47,15 +47,18 @@ private:
     /// The reason for ending a program.
     enum class EndReason { none, failed_elsewhere, misreported, pruned, timed_out };
     struct Running : Evaluation {
+        /// Set if pruning ends it: its pruning with the rung where it ends. Until its end, `individual` has the pruning
+        /// of before: other leaders must not hear that it continued, and a later start must prune it if it is stopped.
+        std::optional<search::Pruning> last_pruning{};
         bool is_retry = false;  ///< the evaluation was started a second time
         std::int32_t port = 0;  ///< MASTER_PORT
         EndReason end_reason = EndReason::none;
         ReportedCurve curve{};
         std::string misreport{};   ///< the first report that could not be read
         ReportLine behind_text{};  ///< last report behind other text on its line, after a valid report
-        double reported_at = 0;    ///< steady seconds of the first report; 0: none yet
+        double reported_at = 0;    ///< steady seconds of the look before the first report; 0: none yet
         Order::Answers answers{};
-        double began = 0;        ///< steady seconds, in this start
+        double began = 0;        ///< steady seconds, in this start; later if it may have waited for copies
         double ended_at = 0;     ///< steady seconds: a signal from outside, maybe of a stop, ended it; 0: none
         double waits_since = 0;  ///< steady seconds: a rank had ended while others still ran; 0: none
         double tell_at = 0;      ///< steady seconds: next report of its progress
@@ -68,13 +71,14 @@ private:
     [[nodiscard]] bool is_to_be_told(std::uint32_t slot) const override;
     void describe_progress(std::uint32_t slot) override;
     void begin(std::uint32_t slot, bool is_retry);
-    void begin_as_heir(Running& running);
+    void begin_as_heir(std::uint32_t slot);
     void look();
     /// Returns the seconds since the start of the newest running evaluation; 0 if none runs.
     [[nodiscard]] double youngest() const;
     void take_reports(std::uint32_t slot);
     void take_report(Running& running, const ReportLine& line);
     void keep_at_rung(const Running& running, const std::string& checkpoint);
+    void leave_out(double since);
     void decide(std::uint32_t slot, const Programs::Standing& standing);
     void end(std::uint32_t slot, EndReason why, double grace_seconds);
     [[nodiscard]] bool may_be_of_a_stop(std::uint32_t slot, const Programs::Standing& standing);
@@ -96,7 +100,9 @@ private:
     std::vector<Programs::Standing> standings_;                      ///< by slot, after look()
     std::optional<search::Standing> kept_;                           ///< individual with the folder kept as the best
     double last_look_ = 0;                                           ///< steady seconds
+    double previous_look_ = 0;                                       ///< steady seconds
     double last_seconds_ = std::numeric_limits<double>::infinity();  ///< duration of the evaluation that ended last
+    bool has_copied_ = false;                                        ///< since the last look()
     int not_started_ = 0;                                            ///< programs that could not be started, in a row
     ProgramWarnings warnings_;
 };

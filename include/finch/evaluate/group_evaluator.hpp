@@ -36,7 +36,6 @@ protected:
         search::Individual individual{};
         std::int32_t rung = 0;    ///< last reported by take_progress()
         std::int32_t epochs = 0;  ///< last reported by take_progress()
-        bool is_pruned = false;   ///< pruning ends it; take_progress() does not report that it continues
     };
 
     [[nodiscard]] virtual std::uint32_t slots() const = 0;

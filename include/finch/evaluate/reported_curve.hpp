@@ -28,6 +28,9 @@ public:
     /// was added.
     std::optional<std::string> add(const ReportLine& line);
 
+    /// True if an heir reports the last inherited epoch again, as a program does that resumes. Epoch 1 with another
+    /// loss is of a program that begins anew.
+    [[nodiscard]] bool repeats_parent(const ReportLine& line) const;
     /// True if the curve has the epoch that `line` names or, if `line` names no epoch, an epoch with the same loss.
     [[nodiscard]] bool has(const ReportLine& line) const;
 

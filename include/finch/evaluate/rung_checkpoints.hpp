@@ -24,11 +24,13 @@ public:
               const search::Population& population, std::int64_t parents) const;
     /// Returns whether the parent of `heir` has a copy at the rung where `heir` begins.
     [[nodiscard]] bool has_parent_of(const search::Individual& heir) const;
-    /// Gives `heir` its own copy, unless an earlier start gave it one, and puts the epochs of its ancestors into
-    /// `curve`, which is empty. Throws ApiError if there is no copy.
+    /// Gives `heir` its own copy, and puts the epochs of its ancestors into `curve`, which is empty. Keeps the copy of
+    /// an earlier start if the heir has reported an epoch, or if its parent has no copy any more. Throws FileError if
+    /// no complete copy exists, and StorageError if it cannot be copied.
     void begin(const search::Individual& heir, ReportedCurve& curve) const;
 
 private:
+    void copy_parent(const search::Individual& heir, const std::filesystem::path& own) const;
     [[nodiscard]] std::filesystem::path of_parent(const search::Individual& heir) const {
         return directory_.checkpoint_after_epoch(heir.inherited_from, heir.inherited_epochs);
     }

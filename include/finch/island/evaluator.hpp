@@ -24,7 +24,7 @@ public:
     /// True if the parent of `heir` has a snapshot, at the rung where `heir` begins, that fits the genome of `heir`.
     [[nodiscard]] virtual bool can_continue(const search::Individual&) const { return false; }
     /// Starts the evaluation of an individual. Resumes the individual if the evaluator finds its snapshot. Never throws
-    /// for a fault of the individual: advance() returns this fault as the outcome.
+    /// for a fault of the individual: advance() returns this fault as the outcome. Throws StorageError like advance().
     virtual void start(search::Individual individual) = 0;
     /// Does a few milliseconds of work on every slot. Returns the individuals that ended, with their outcomes. Throws
     /// StorageError if files fail and no individual is at fault: the worker then leaves, and a later start resumes its

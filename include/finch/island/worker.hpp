@@ -132,6 +132,7 @@ private:
     [[nodiscard]] bool make_heir(search::Individual& individual) const;
     void reuse(search::Individual individual, const search::Individual& twin);
     [[nodiscard]] search::Individual newborn();
+    [[nodiscard]] search::Individual retry_of(const search::Individual& failed);
     [[nodiscard]] search::Offspring breed(search::Id id, const search::Stage& now);
     [[nodiscard]] search::Stage stage() const;
     [[nodiscard]] const search::Individual* known_as(const search::Genome& genome) const;

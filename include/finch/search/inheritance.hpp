@@ -47,6 +47,8 @@ struct InheritOptions {
                              const Population& population, RandomStream& random,
                              const std::function<bool(const Individual& heir)>& can_continue);
 
+/// Makes `heir` an individual that continues `parent` after `rung`.
+void begin_at_rung(Individual& heir, Id parent, std::int32_t rung, const Rungs& rungs);
 /// Makes an individual without a usable snapshot, of its own or of its parent, one that trains from the first epoch.
 void begin_anew(Individual& individual);
 

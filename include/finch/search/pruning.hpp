@@ -69,10 +69,11 @@ struct Rungs {
 /// born on the same island, as far as `population` knows them. If a complete training has no loss at a rung, its final
 /// loss is used in the comparison, except at rungs that an heir has inherited. The rung that the training reached and
 /// the threshold of the comparison are stored in `individual`. A rung that was passed in an earlier start is not
-/// compared again. Values that are not finite are worse than all others (base/loss_order.hpp), so a training with no
-/// finite value ends like a bad one. If the population has costs, `individual` must have its costs so far: a training
-/// then continues at a rung if it is in the first front, or among the best by is_among_best() (HalvingOptions: 1 /
-/// factor, MedianOptions: half).
+/// compared again; a rung that was passed without a comparison, because a stop or a kill came first, is compared late,
+/// with the values up to its epoch. Values that are not finite are worse than all others (base/loss_order.hpp), so a
+/// training with no finite value ends like a bad one. If the population has costs, `individual` must have its costs so
+/// far: a training then continues at a rung if it is in the first front, or among the best by is_among_best()
+/// (HalvingOptions: 1 / factor, MedianOptions: half).
 [[nodiscard]] bool ends_early(const PruningOptions& options, std::span<const double> values, std::int64_t epochs,
                               const Population& population, Individual& individual);
 
