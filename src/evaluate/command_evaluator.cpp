@@ -268,7 +268,11 @@ bool CommandEvaluator::begins_again(std::uint32_t slot, Programs::Fault fault) {
 /// Adds the time and the energy of this start to `individual`. Called after the evaluation's release.
 void CommandEvaluator::add_time(search::Individual& individual, double began) const {
     individual.joules = (individual.training_seconds > 0 ? individual.joules : 0) + programs_.joules();
-    individual.training_seconds += steady_seconds() - began;
+    const double seconds = steady_seconds() - began;
+    // A program may have ended while Finch copied files. For interactive programs, `began` leaves out the copies.
+    const bool is_known = programs_.ended_at() > 0 && !objective_.interactive;
+    individual.training_seconds +=
+        seconds - (is_known ? std::clamp(unix_seconds() - programs_.ended_at(), 0.0, seconds) : 0);
 }
 
 /// Returns why an evaluation failed; empty if it did not.

@@ -292,6 +292,7 @@ void Programs::gather_ends(const Slot& slot) {
     problem_.clear();
     near_miss_.clear();
     last_errors_.clear();
+    ended_at_ = 0;
     double first = std::numeric_limits<double>::infinity();
     const std::string mine = to_message(RankEnd{slot.ended_at, slot.problem, slot.near_miss, slot.last_errors});
     for (const std::string& message : comm::gather_all(group_.get(), mine)) {
@@ -300,6 +301,7 @@ void Programs::gather_ends(const Slot& slot) {
             first = on_rank.ended_at;
             problem_ = std::move(on_rank.problem);
         }
+        ended_at_ = std::max(ended_at_, on_rank.ended_at);
         near_miss_ = near_miss_.empty() ? on_rank.near_miss : near_miss_;
         last_errors_ = last_errors_.empty() ? on_rank.last_errors : last_errors_;
     }

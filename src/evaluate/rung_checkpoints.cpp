@@ -32,7 +32,8 @@ void RungCheckpoints::keep(const search::Individual& individual, const fs::path&
             throw_storage("cannot make the folder " + beside.string());
         }
         copy_folder(checkpoint, beside / config::parent_checkpoint);
-        if (fs::is_empty(beside / config::parent_checkpoint)) {
+        std::error_code none;
+        if (fs::is_empty(beside / config::parent_checkpoint, none)) {
             throw StorageError(fmt::format("the folder {} is empty", checkpoint.string()));
         }
         replace_file(beside / "reports", {std::as_bytes(std::span(reports))}, {Predecessor::drop});

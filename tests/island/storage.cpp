@@ -18,6 +18,18 @@ TEST_CASE("a failed journal write causes an orderly stop, and unrecorded results
     CHECK(world.workers_[0]->population() == world.recorded());
 }
 
+TEST_CASE("an evaluation that cannot start because the disk is full causes an orderly stop") {
+    World world(3, 1, evaluations(500), search::ExchangeKind::none);
+    CHECK_FALSE(world.run(1));
+    world.evaluators_[1]->is_disk_full = true;
+    CHECK(world.go_on(plenty));
+
+    CHECK(world.workers_[1]->exit_reason() == ExitReason::storage);
+    CHECK(world.workers_[0]->exit_reason() == ExitReason::stopped);
+    CHECK(world.run(plenty));
+    CHECK(world.recorded().finished() == 500);
+}
+
 TEST_CASE("a failed journal sync causes an orderly stop, and the next start completes the run") {
     for (const std::size_t victim : {0U, 1U}) {
         CAPTURE(victim);

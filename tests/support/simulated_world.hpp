@@ -1,5 +1,6 @@
 #pragma once
 
+#include "finch/base/files.hpp"
 #include "finch/island/worker.hpp"
 #include "finch/search/pruning.hpp"
 
@@ -72,6 +73,9 @@ public:
     bool can_exist(const search::Genome& genome) const override { return exists(genome); }
     bool wants_soon() const override { return has_free_slot(); }
     void start(search::Individual individual) override {
+        if (is_disk_full) {
+            throw StorageError("no space left");
+        }
         started.push_back(individual.id);
         beside[individual.id] = running_.size();
         for (const Running& other : running_) {
@@ -135,6 +139,7 @@ public:
     double checkpoint_seconds() const override { return seconds_of_checkpoint; }
     void dismiss() override {}
 
+    bool is_disk_full = false;
     std::vector<search::Id> started;
     [[nodiscard]] std::size_t running() const { return running_.size(); }
 

@@ -65,6 +65,9 @@ public:
     [[nodiscard]] double last_heard(std::uint32_t slot) const { return slots_.at(slot).heard; }
     /// Returns the joules of the last released evaluation in this start, on all ranks. Valid after a `release` Order.
     [[nodiscard]] double joules() const noexcept { return joules_; }
+    /// Returns when the last released evaluation ended on its last rank, in Unix seconds; 0: not known. Valid after a
+    /// `release` Order.
+    [[nodiscard]] double ended_at() const noexcept { return ended_at_; }
     /// Returns an error text if programs see fewer devices than they need; else empty.
     [[nodiscard]] const std::string& device_problem() const noexcept { return environment_.device_problem(); }
     [[nodiscard]] const store::RunDirectory& run() const noexcept { return run_; }
@@ -133,6 +136,7 @@ private:
     std::vector<Slot> slots_;
     energy::Shares energy_;
     double joules_ = 0;
+    double ended_at_ = 0;
     std::string problem_;
     std::string near_miss_;
     std::string last_errors_;
