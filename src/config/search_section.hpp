@@ -29,6 +29,10 @@ void read_program_objectives(const Tree& written, Config& config);
 /// Reads the list of `search.limits`. The objective must already be set. Throws ConfigError.
 void read_limits(const Tree& written, Config& config);
 
+/// Completes search.inherit with the rungs of search.pruning. Throws ConfigError if heirs have no rungs to begin at, or
+/// no training to continue.
+void resolve_inherit(const Tree& search, Config& config);
+
 /// Throws ConfigError if there are several objectives and another setting supports only one. `search` is the section
 /// with all its defaults.
 void check_objectives(const Tree& search, const Config& config);

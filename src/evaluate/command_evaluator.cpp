@@ -270,9 +270,8 @@ void CommandEvaluator::add_time(search::Individual& individual, double began) co
     individual.joules = (individual.training_seconds > 0 ? individual.joules : 0) + programs_.joules();
     const double seconds = steady_seconds() - began;
     // A program may have ended while Finch copied files. For interactive programs, `began` leaves out the copies.
-    const bool is_known = programs_.ended_at() > 0 && !objective_.interactive;
     individual.training_seconds +=
-        seconds - (is_known ? std::clamp(unix_seconds() - programs_.ended_at(), 0.0, seconds) : 0);
+        seconds - (objective_.interactive ? 0 : std::clamp(programs_.seconds_since_end(), 0.0, seconds));
 }
 
 /// Returns why an evaluation failed; empty if it did not.

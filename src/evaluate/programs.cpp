@@ -292,16 +292,18 @@ void Programs::gather_ends(const Slot& slot) {
     problem_.clear();
     near_miss_.clear();
     last_errors_.clear();
-    ended_at_ = 0;
+    seconds_since_end_ = std::numeric_limits<double>::infinity();
     double first = std::numeric_limits<double>::infinity();
-    const std::string mine = to_message(RankEnd{slot.ended_at, slot.problem, slot.near_miss, slot.last_errors});
+    const double since_end = slot.ended_at > 0 ? unix_seconds() - slot.ended_at : 0;
+    const std::string mine =
+        to_message(RankEnd{slot.ended_at, since_end, slot.problem, slot.near_miss, slot.last_errors});
     for (const std::string& message : comm::gather_all(group_.get(), mine)) {
         RankEnd on_rank = from_message<RankEnd>(message);
         if (!on_rank.problem.empty() && on_rank.ended_at < first) {
             first = on_rank.ended_at;
             problem_ = std::move(on_rank.problem);
         }
-        ended_at_ = std::max(ended_at_, on_rank.ended_at);
+        seconds_since_end_ = std::min(seconds_since_end_, on_rank.seconds_since_end);
         near_miss_ = near_miss_.empty() ? on_rank.near_miss : near_miss_;
         last_errors_ = last_errors_.empty() ? on_rank.last_errors : last_errors_;
     }

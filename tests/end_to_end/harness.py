@@ -220,6 +220,17 @@ def kill(process):
     process.kill()
 
 
+def search_with_kills(folder, config, run):
+    """Runs a search on two ranks to its end, after three kills, each after the start of an heir."""
+    for number in range(3):
+        said = folder.output().count(" continues ") if number else 0
+        process = folder.start(2, "evolve", config, "--run", run)
+        wait_for(lambda: folder.output().count(" continues ") > said or process.poll() is not None, "an heir")
+        kill(process)
+        end(process)
+    folder.run(2, "evolve", config, "--run", run)
+
+
 def end(process):
     """Waits for `process`. If it does not end, kills it and fails the test."""
     try:

@@ -1,6 +1,6 @@
 """Population-based training on a worker of 2 ranks: heirs continue the snapshots of the best trainings at a rung, a kill
 changes no result, and a replay trains the whole ancestry to the same bits."""
-from harness import TINY, Folder, check, curves, end, individuals, kill, outcome_words, passed, wait_for, words_of
+from harness import TINY, Folder, check, curves, individuals, outcome_words, passed, search_with_kills, words_of
 
 PARENTS = 2
 INHERIT = (TINY.replace("islands: 2", "islands: 1").replace("epochs: 3", "epochs: 9").replace("samples: 600", "samples: 400")
@@ -66,15 +66,7 @@ with Folder() as folder:
     check(f"from {parent}, continues it after epoch {deepest['inherited_epochs']}" in shown, f"show: {shown}")
     passed(f"a replay trains {count} generations of ancestors, and has the same bits")
 
-    kills = 0
-    while kills < 3:
-        said = folder.output().count(" continues ") if kills else 0
-        process = folder.start(2, "evolve", "tiny.yaml", "--run", "killed")
-        wait_for(lambda: folder.output().count(" continues ") > said or process.poll() is not None, "an heir")
-        kill(process)
-        end(process)
-        kills += 1
-    folder.run(2, "evolve", "tiny.yaml", "--run", "killed")
+    search_with_kills(folder, "tiny.yaml", "killed")
     killed, _ = check_heirs(folder.path / "killed")
     words = outcome_words(folder.path / "killed")
     check(len(killed) == 20 and "unfinished" not in {words[row["outcome"]] for row in killed.values()},
@@ -85,8 +77,8 @@ with Folder() as folder:
         check(all(killed[key][name] == rows[key][name] for name in bits), f"{killed[key]} was {rows[key]} without a kill")
     last = max((row for row in killed.values() if row["inherited_epochs"]), key=lambda row: row["id"])
     again = folder.run(2, "replay", "killed", name_of(last["id"]))
-    check("equal to the last bit" in again, f"a replay after {kills} kills differs\n{again}")
-    passed(f"after {kills} kills in heirs, the {len(first_start)} individuals of the first start are those of a run "
+    check("equal to the last bit" in again, f"a replay after three kills differs\n{again}")
+    passed(f"after three kills in heirs, the {len(first_start)} individuals of the first start are those of a run "
            "without kills")
 
     refused = folder.run(1, "plan", "tiny.yaml", "--set", "search.pruning=none", expect=2)

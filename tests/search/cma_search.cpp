@@ -316,3 +316,24 @@ TEST_CASE("cmaes starts its mean at the best guess") {
 
     CHECK((state.distribution().mean().array() - 0.8).abs().maxCoeff() < 1e-12);
 }
+
+TEST_CASE("cmaes: the births 2k and 2k + 1 are opposite points, unless their first genome was ruled out") {
+    CmaState state({.space = reals(3), .seed = 1, .options = {.sigma = 0.01}});
+    Individual first;  // the start begins here, far from the bounds, where points are bent
+    first.id = Id::make(0, 0, 1);
+    first.genome = {0.5, 0, -0.5};
+    first.bred_by = Operator::given;
+    first.outcome = Outcome::evaluated;
+    first.loss = 1;
+    state.take(first, true);
+    const Eigen::VectorXd mean = state.distribution().mean();
+    const auto step = [&](std::uint64_t births, std::uint32_t attempt) {
+        RandomStream random(1, Purpose::breeding, births, attempt);
+        const Offspring offspring = state.breed({.births = births, .attempt = attempt}, random);
+        const UnitGenome point = to_unit(reals(3), offspring.genome);
+        return Eigen::VectorXd(Eigen::Map<const Eigen::VectorXd>(point.data(), 3) - mean);
+    };
+    CHECK((step(6, 0) + step(7, 0)).norm() < 1e-9);
+    CHECK((step(6, 0) - step(8, 0)).norm() > 1e-4);
+    CHECK((step(6, 1) + step(7, 1)).norm() > 1e-4);
+}

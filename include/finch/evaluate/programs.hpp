@@ -65,9 +65,9 @@ public:
     [[nodiscard]] double last_heard(std::uint32_t slot) const { return slots_.at(slot).heard; }
     /// Returns the joules of the last released evaluation in this start, on all ranks. Valid after a `release` Order.
     [[nodiscard]] double joules() const noexcept { return joules_; }
-    /// Returns when the last released evaluation ended on its last rank, in Unix seconds; 0: not known. Valid after a
-    /// `release` Order.
-    [[nodiscard]] double ended_at() const noexcept { return ended_at_; }
+    /// Returns how many seconds before its release the last released evaluation had ended on all ranks; 0: not known.
+    /// Valid after a `release` Order.
+    [[nodiscard]] double seconds_since_end() const noexcept { return seconds_since_end_; }
     /// Returns an error text if programs see fewer devices than they need; else empty.
     [[nodiscard]] const std::string& device_problem() const noexcept { return environment_.device_problem(); }
     [[nodiscard]] const store::RunDirectory& run() const noexcept { return run_; }
@@ -102,6 +102,7 @@ private:
     /// The end of an evaluation on one rank.
     struct RankEnd {
         double ended_at = 0;
+        double seconds_since_end = 0;  ///< by the rank's own clock: the clocks of nodes may differ
         std::string problem{};
         std::string near_miss{};
         std::string last_errors{};
@@ -136,7 +137,7 @@ private:
     std::vector<Slot> slots_;
     energy::Shares energy_;
     double joules_ = 0;
-    double ended_at_ = 0;
+    double seconds_since_end_ = 0;
     std::string problem_;
     std::string near_miss_;
     std::string last_errors_;

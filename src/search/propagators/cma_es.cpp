@@ -95,10 +95,6 @@ CmaEs::CmaEs(const UnitGenome& mean, double sigma, CmaEsSettings settings)
     keep_margins();
 }
 
-Eigen::VectorXd CmaEs::normals(RandomStream& random) const {
-    return finch::search::normals(n_, random);
-}
-
 Eigen::VectorXd CmaEs::point_at(const Eigen::VectorXd& z) const {
     const Eigen::VectorXd x = mean_ + sigma_ * (axes_ * lengths_.cwiseProduct(z));
     return thresholds_.empty() ? x : mean_ + extents_.cwiseProduct(x - mean_);
@@ -116,11 +112,15 @@ bool CmaEs::is_within_bounds(const Eigen::VectorXd& x) const {
     return true;
 }
 
+UnitGenome CmaEs::sample(RandomStream& random) const {
+    return sample(random, normals(n_, random));
+}
+
 UnitGenome CmaEs::sample(RandomStream& random, const Eigen::VectorXd& z) const {
     constexpr int tries = 5;
     Eigen::VectorXd x = point_at(z);
     for (int attempt = 1; attempt < tries && !is_within_bounds(x); ++attempt) {
-        x = point_at(normals(random));
+        x = point_at(normals(n_, random));
     }
     UnitGenome point(x.begin(), x.end());
     for (std::size_t i = 0; i < point.size(); ++i) {

@@ -35,7 +35,7 @@ public:
 
     /// Draws a sample. If a real coordinate is out of bounds, draws again up to four times, then mirrors the coordinate
     /// at the bounds.
-    [[nodiscard]] UnitGenome sample(RandomStream& random) const { return sample(random, normals(random)); }
+    [[nodiscard]] UnitGenome sample(RandomStream& random) const;
     /// Like sample(random), but uses the standard normal numbers `z` for the first draw.
     [[nodiscard]] UnitGenome sample(RandomStream& random, const Eigen::VectorXd& z) const;
     void take(const UnitGenome& point, double loss);
@@ -71,7 +71,6 @@ private:
     };
 
     [[nodiscard]] bool is_within_bounds(const Eigen::VectorXd& x) const;
-    [[nodiscard]] Eigen::VectorXd normals(RandomStream& random) const;
     [[nodiscard]] Eigen::VectorXd point_at(const Eigen::VectorXd& z) const;
     [[nodiscard]] Eigen::VectorXd completed(const UnitGenome& point, RandomStream& random) const;
     void add(Sample sample);
