@@ -6,11 +6,24 @@
 #include "cpu/library.hpp"
 
 #include <utility>
+#include <variant>
 
 namespace finch::backend {
 
 Buffer::Buffer(float* data, std::size_t size, std::function<void(float*)> free)
     : data_(data, std::move(free)), size_(size) {}
+
+bool Device::supports_types(const OperationShape& shape) const {
+    return std::visit(
+        [](const auto& known) {
+            if constexpr (requires { known.x_type; }) {
+                return known.x_type == TensorType::float32 && known.y_type == TensorType::float32;
+            } else {
+                return true;
+            }
+        },
+        shape);
+}
 
 void Device::run_replicas(std::int64_t replicas, const std::function<void(std::int64_t replica)>& work) {
     for (std::int64_t replica = 0; replica < replicas; ++replica) {

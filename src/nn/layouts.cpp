@@ -3,6 +3,7 @@
 #include "graph_builder.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <utility>
 #include <variant>
@@ -11,10 +12,104 @@
 namespace finch::nn {
 namespace {
 
+using backend::TensorType;
+constexpr TensorType wide = TensorType::float32;
+constexpr TensorType narrow = TensorType::bfloat16;
+
 /// Returns the convolution of a node that the device prefers in planes, or null.
 backend::ConvolutionShape* planes_convolution(const backend::Device& device, Node& node) {
     auto* const shape = std::get_if<backend::ConvolutionShape>(&node.operation);
     return shape != nullptr && device.prefers_planes(*shape) ? shape : nullptr;
+}
+
+bool has_types(const backend::OperationShape& operation) {
+    return std::visit(
+        [](const auto& shape) {
+            return requires {
+                shape.x_type;
+            };
+        },
+        operation);
+}
+
+/// Sets the types of an operation's tensors. Does nothing if the operation supports only float32.
+void set_types(backend::OperationShape& operation, TensorType x, TensorType y) {
+    std::visit(
+        [&](auto& shape) {
+            if constexpr (requires { shape.x_type; }) {
+                shape.x_type = x;
+                shape.y_type = y;
+            }
+        },
+        operation);
+}
+
+/// Sets the types of a node's tensors. Prefers bfloat16, but only for tensors that are bfloat16 in `types`. A tensor
+/// that becomes float32 becomes float32 in `types` too. Returns true if `types` changed.
+bool choose_types(const backend::Device& device, Node& node, std::vector<TensorType>& types) {
+    const auto is_narrow = [&](std::size_t value) { return types[value] == narrow; };
+    const bool narrow_x = std::all_of(node.inputs.begin(), node.inputs.end(), is_narrow);
+    const bool narrow_y = is_narrow(node.output);
+    const std::array<std::pair<bool, bool>, 4> best_first{{{true, true}, {true, false}, {false, true}, {false, false}}};
+    for (const auto& [x, y] : best_first) {
+        if ((x && !narrow_x) || (y && !narrow_y)) {
+            continue;
+        }
+        set_types(node.operation, x ? narrow : wide, y ? narrow : wide);
+        if ((!x && !y) || (has_types(node.operation) && device.supports_types(node.operation))) {
+            bool changed = narrow_y && !y;
+            types[node.output] = y ? narrow : wide;
+            for (const std::size_t input : node.inputs) {
+                changed = changed || (is_narrow(input) && !x);
+                types[input] = x ? narrow : wide;
+            }
+            return changed;
+        }
+    }
+    return false;
+}
+
+bool multiplies_bfloat16(const Node& node) {
+    const auto* const shape = std::get_if<backend::ConvolutionShape>(&node.operation);
+    return shape != nullptr && shape->precision == backend::Precision::bfloat16;
+}
+
+/// Stores activations as bfloat16 where the device supports it for the operation that writes the value and for all that
+/// read it. The input of the model and the logits are float32.
+bool narrow_values(const backend::Device& device, ModelPlan& plan) {
+    if (std::none_of(plan.nodes.begin(), plan.nodes.end(), multiplies_bfloat16)) {
+        return false;
+    }
+    std::vector<TensorType> types(plan.values.size(), narrow);
+    types.front() = types.back() = wide;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (Node& node : plan.nodes) {
+            changed = choose_types(device, node, types) || changed;
+        }
+    }
+    for (std::size_t i = 0; i < types.size(); ++i) {
+        plan.values[i].type = types[i];
+    }
+    return std::find(types.begin(), types.end(), narrow) != types.end();
+}
+
+/// A convolution that writes bfloat16 for a batch normalisation alone leaves its bias to the normalisation: cuDNN has
+/// no engine that adds a bias in bfloat16, so another kernel would have to read and write all activations.
+void move_biases(ModelPlan& plan, const std::vector<std::size_t>& readers) {
+    for (Node& node : plan.nodes) {
+        auto* const norm = std::get_if<backend::BatchNormShape>(&node.operation);
+        const std::size_t value = node.inputs.front();
+        if (norm == nullptr || norm->x_type != narrow || value == 0 || readers[value] != 1) {
+            continue;
+        }
+        Node& before = plan.nodes[value - 1];
+        auto* const convolution = std::get_if<backend::ConvolutionShape>(&before.operation);
+        if (convolution != nullptr && convolution->activation == backend::Activation::none) {
+            convolution->skips_bias = true;
+            norm->bias_of_x = before.parameters_offset + convolution->weights() - node.parameters_offset;
+        }
+    }
 }
 
 }  // namespace
@@ -28,7 +123,8 @@ ModelPlan with_layouts(const backend::Device& device, ModelPlan plan) {
             ++readers[input];
         }
     }
-    bool has_planes = false;
+    bool has_changed = narrow_values(device, plan);
+    move_biases(plan, readers);
     for (Node& reader : plan.nodes) {
         const std::size_t value = reader.inputs.front();
         if (value == 0 || readers[value] != 1) {
@@ -39,10 +135,10 @@ ModelPlan with_layouts(const backend::Device& device, ModelPlan plan) {
         if (to != nullptr && from != nullptr &&
             (from->activation == backend::Activation::none || from->activation == backend::Activation::relu)) {
             from->y_layout = to->x_layout = plan.values[value].layout = backend::Layout::planes;
-            has_planes = true;
+            has_changed = true;
         }
     }
-    if (has_planes) {
+    if (has_changed) {
         const std::int64_t before = std::exchange(plan.activations, 0);
         place_activations(plan);
         plan.bytes += plan.replicas * (plan.activations - before) * static_cast<std::int64_t>(sizeof(float));

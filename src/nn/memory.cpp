@@ -37,7 +37,7 @@ private:
     [[nodiscard]] std::size_t loss() const { return plan_.nodes.size(); }
     [[nodiscard]] std::size_t backward(std::size_t node) const { return 2 * plan_.nodes.size() - node; }
     [[nodiscard]] std::int64_t floats(std::size_t value) const {
-        const std::int64_t size = plan_.block * plan_.values[value].floats();
+        const std::int64_t size = plan_.values[value].floats(plan_.block);
         return (size + alignment - 1) / alignment * alignment;
     }
     std::size_t add(std::size_t value, std::size_t first, std::size_t last) {

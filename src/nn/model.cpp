@@ -209,8 +209,9 @@ void Model::backward(Replica& replica, const backend::Pass& pass, const Ready& r
                                         replica.grad_inputs, replica.grads.data() + node.parameters_offset);
         for (std::size_t k = 0; k < node.inputs.size(); ++k) {
             if (const InputGrad& grad = node.grad_inputs[k]; grad.is_needed && grad.add_to >= 0) {
+                const Value& input = plan_.values[node.inputs[k]];
                 device_.accumulate(replica.at(grad.offset), replica.at(grad.add_to),
-                                   unsigned_of(plan_.block * plan_.values[node.inputs[k]].floats()));
+                                   unsigned_of(input.numbers(plan_.block)), input.type);
             }
         }
         if (node.parameters > 0 && pass.is_last_block) {

@@ -189,28 +189,6 @@ TEST_CASE_TEMPLATE("bias_activation: computes f(x + bias), drops surplus channel
     }
 }
 
-TEST_CASE("activation_gradient: multiplies the gradient by the slope at y") {
-    constexpr std::int64_t count = 450;
-    for (const Activation activation : finch::fused_activations()) {
-        const std::vector<float> y = random_floats(count, 0.3);
-        const std::vector<float> grad_y = random_floats(count + 1);
-        reference::Tensor expected;
-        for (std::size_t i = 0; i < y.size(); ++i) {
-            expected.push_back(reference::slope(activation, double{y[i]}) * double{grad_y[i]});
-        }
-        const UniqueStream stream = make_stream();
-        const DeviceArray device_y(y);
-        const DeviceArray device_grad(grad_y);
-
-        activation_gradient(stream.get(), activation, device_y.data(), device_grad.data(), count);
-
-        std::vector<float> grad = device_grad.values();
-        CHECK(grad.back() == grad_y.back());  // element after the last one
-        grad.pop_back();
-        CHECK(difference(grad, expected) < 1e-6);
-    }
-}
-
 TEST_CASE_TEMPLATE("move_images: adds zero padding around images and channels, and removes it, in float32 and 16 bits",
                    Number, __nv_bfloat16, __half) {
     constexpr std::int64_t batch = 3;
@@ -240,25 +218,62 @@ TEST_CASE_TEMPLATE("move_images: adds zero padding around images and channels, a
     CHECK(narrow_back.values() == rounded<Number>(images));
 }
 
-TEST_CASE("column_sums: sums each column; the order of threads changes no bit") {
-    for (const auto& [rows, channels] : {std::pair{1, 1}, {8, 10}, {1000, 10}, {3000, 3}, {100, 33}, {31, 300}}) {
-        CAPTURE(rows);
-        CAPTURE(channels);
-        const std::vector<float> from = random_floats(rows * channels);
-        reference::Tensor expected(at(channels));
-        for (std::size_t i = 0; i < from.size(); ++i) {
-            expected[i % expected.size()] += static_cast<double>(from[i]);
+TEST_CASE_TEMPLATE(
+    "bias_gradient: multiplies the gradient by the slope at y, and sums it; the order of threads changes no bit",
+    Number, float, __nv_bfloat16) {
+    const auto numbers = [](const std::vector<float>& values) {
+        if constexpr (std::is_same_v<Number, float>) {
+            return values;
+        } else {
+            return narrowed<Number>(values);
         }
-        const auto sums = [&] {
+    };
+    const auto floats = [](const std::vector<Number>& values) {
+        if constexpr (std::is_same_v<Number, float>) {
+            return values;
+        } else {
+            return widened(values);
+        }
+    };
+    const std::int64_t unit = std::is_same_v<Number, float> ? 1 : 8;
+    for (const auto& [rows, groups, activation] : {std::tuple{1, 1, Activation::none},
+                                                   {8, 10, Activation::relu},
+                                                   {1000, 10, Activation::none},
+                                                   {3000, 3, Activation::sigmoid},
+                                                   {100, 33, Activation::tanh},
+                                                   {31, 300, Activation::relu}}) {
+        CAPTURE(rows);
+        CAPTURE(groups);
+        const std::int64_t channels = groups * unit;
+        const std::vector<Number> y = numbers(random_floats(rows * channels, 0.3));
+        const std::vector<Number> grad_y = numbers(random_floats(rows * channels + unit));
+        reference::Tensor expected;
+        const std::vector<float> at_y = floats(y);
+        const std::vector<float> before = floats(grad_y);
+        for (std::size_t i = 0; i < y.size(); ++i) {
+            expected.push_back(reference::slope(activation, double{at_y[i]}) * double{before[i]});
+        }
+        std::vector<float> grads;
+        const auto run = [&] {
             const UniqueStream stream = make_stream();
-            const DeviceArray device(from);
-            const DeviceArray scratch(std::vector<unsigned char>(column_sums_scratch(rows, channels)));
+            const DeviceArray device_y(y);
+            const DeviceArray grad(grad_y);
+            const DeviceArray scratch(std::vector<unsigned char>(bias_gradient_scratch(rows, channels)));
             const DeviceArray to(old_values<float>(channels));
-            column_sums(stream.get(), device.data(), rows, channels, scratch.data(), to.data());
+            bias_gradient(stream.get(), activation, device_y.data(), grad.data(), rows, channels, scratch.data(),
+                          to.data());
+            grads = floats(grad.values());
             return to.values();
         };
-
-        CHECK(difference(sums(), expected) < 1e-5);
-        CHECK(same_in_every_order(sums));
+        const std::vector<float> sums = run();
+        CHECK(grads.back() == before.back());  // an element after the last one
+        grads.resize(expected.size());
+        CHECK(difference(grads, expected) < (std::is_same_v<Number, float> ? 1e-6 : 4e-3));
+        reference::Tensor exact_sums(at(channels));
+        for (std::int64_t i = 0; i < rows * channels; ++i) {
+            exact_sums[at(i % channels)] += double{grads[at(i)]};  // the sums are those of the rounded gradients
+        }
+        CHECK(difference(sums, exact_sums) < 1e-5);
+        CHECK(same_in_every_order(run));
     }
 }

@@ -31,7 +31,9 @@ public:
     [[nodiscard]] std::unique_ptr<backend::Operation> make_exact(const backend::OperationShape& shape) {
         return cpu_->make(shape);
     }
-    void accumulate(const float* from, float* to, std::size_t count) override { cpu_->accumulate(from, to, count); }
+    void accumulate(const float* from, float* to, std::size_t count, backend::TensorType type) override {
+        cpu_->accumulate(from, to, count, type);
+    }
     void clear(float* values, std::size_t count) override { cpu_->clear(values, count); }
     [[nodiscard]] std::unique_ptr<backend::StepContext> make_step_context(const backend::Images& images,
                                                                           std::int64_t batch) override {

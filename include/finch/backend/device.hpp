@@ -59,6 +59,8 @@ public:
     /// work.
     [[nodiscard]] virtual bool runs_ahead() const = 0;
     [[nodiscard]] virtual bool supports(Precision precision) const = 0;
+    /// True if make() supports the shape's types of tensors, x_type and y_type. By default only float32.
+    [[nodiscard]] virtual bool supports_types(const OperationShape& shape) const;
     /// True if the device computes a chain of such convolutions faster with activations in planes (Layout::planes).
     [[nodiscard]] virtual bool prefers_planes(const ConvolutionShape& /*shape*/) const { return false; }
     /// Returns how the device divides batches into blocks. By default every batch is one block.
@@ -98,8 +100,8 @@ public:
     [[nodiscard]] virtual std::int64_t scratch_bytes(const OperationShape& /*shape*/) { return 0; }
     /// Returns the bytes that an operation of this shape keeps for each thread, beyond those in ModelPlan::bytes.
     [[nodiscard]] virtual std::int64_t kept_bytes(const OperationShape& /*shape*/) { return 0; }
-    /// Adds `count` floats of `from` to `to`.
-    virtual void accumulate(const float* from, float* to, std::size_t count) = 0;
+    /// Adds `count` numbers of `from` to `to`. `type` is a type for which supports_types() is true.
+    virtual void accumulate(const float* from, float* to, std::size_t count, TensorType type = TensorType::float32) = 0;
     /// Sets `count` floats to 0.
     virtual void clear(float* values, std::size_t count) = 0;
 

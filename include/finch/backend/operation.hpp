@@ -49,8 +49,9 @@ enum class FusedActivation { none, relu, sigmoid, tanh };
 /// Throws Error if if_fused() returns std::nullopt.
 [[nodiscard]] FusedActivation fused(Activation activation);
 
-/// The lowest precision in which products may be computed; a device may use a higher precision. Sums of products, and
-/// tensors in memory, are always float32. With `tf32` the factors of a product are rounded to 10 bits of mantissa, with
+/// The lowest precision in which products may be computed; a device may use a higher precision. Sums of products are
+/// always float32. Tensors in memory are float32; with `bfloat16` a device may store activations and their gradients as
+/// bfloat16 (Device::supports_types). With `tf32` the factors of a product are rounded to 10 bits of mantissa, with
 /// `bfloat16` to 7 bits. With `float16` the factors are rounded to 10 bits, and their magnitudes range from 6e-8 to
 /// 65504. Factors beyond this range become 0 or infinite, so the loss must be scaled (LossScale).
 enum class Precision { float32, tf32, bfloat16, float16 };
@@ -84,6 +85,11 @@ struct ConvolutionShape {
     bool deterministic = true;  ///< results are bitwise reproducible
     Layout x_layout = Layout::nhwc;
     Layout y_layout = Layout::nhwc;
+    TensorType x_type = TensorType::float32;  ///< of x and its gradient
+    TensorType y_type = TensorType::float32;  ///< of y and its gradient
+    /// True: forward() does not add the bias, and backward() does not write its gradient. The batch normalisation after
+    /// the convolution does (BatchNormShape::bias_of_x).
+    bool skips_bias = false;
     auto operator<=>(const ConvolutionShape&) const = default;
 
     [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return true; }
@@ -114,6 +120,8 @@ struct PoolingShape {
     std::int64_t kernel = 2;
     std::int64_t stride = 2;
     std::int64_t padding = 0;
+    TensorType x_type = TensorType::float32;
+    TensorType y_type = TensorType::float32;
     auto operator<=>(const PoolingShape&) const = default;
 
     [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return false; }
@@ -131,6 +139,8 @@ struct MeanShape {
     std::int64_t batch = 1;
     std::int64_t pixels = 1;  ///< height · width
     std::int64_t channels = 1;
+    TensorType x_type = TensorType::float32;
+    TensorType y_type = TensorType::float32;
     auto operator<=>(const MeanShape&) const = default;
 
     [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return false; }
@@ -159,6 +169,8 @@ struct ActivationShape {
     static constexpr std::string_view name = "activation";
     std::int64_t count = 1;  ///< batch included
     Activation activation = Activation::relu;
+    TensorType x_type = TensorType::float32;
+    TensorType y_type = TensorType::float32;
     auto operator<=>(const ActivationShape&) const = default;
 
     [[nodiscard]] bool backward_reads_input() const noexcept { return needs_its_input(activation); }
@@ -169,6 +181,8 @@ struct AddShape {
     static constexpr std::string_view name = "add";
     std::int64_t count = 1;  ///< batch included
     Activation activation = Activation::none;
+    TensorType x_type = TensorType::float32;
+    TensorType y_type = TensorType::float32;
     auto operator<=>(const AddShape&) const = default;
 
     [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return false; }
@@ -187,12 +201,18 @@ struct BatchNormShape {
     double momentum = 0.1;  ///< weight of the current batch in the running statistics
     double epsilon = 1e-5;
     Activation activation = Activation::none;
+    TensorType x_type = TensorType::float32;
+    TensorType y_type = TensorType::float32;
+    /// If the convolution before skips its bias: the offset of this bias from the layer's own parameters, in floats,
+    /// and of its gradient from the layer's own gradients. The normalisation removes a bias, so the bias changes only
+    /// the running mean, and its gradient is 0. Otherwise 0.
+    std::int64_t bias_of_x = 0;
     bool operator==(const BatchNormShape&) const = default;
 
     [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return true; }
-    /// Returns the number of floats that four factors per channel and, in double, the sums, the mean and the deviation
+    /// Returns the number of floats that five factors per channel and, in double, the sums, the mean and the deviation
     /// take.
-    [[nodiscard]] std::int64_t saved_floats() const noexcept { return 16 * channels; }
+    [[nodiscard]] std::int64_t saved_floats() const noexcept { return 17 * channels; }
 };
 
 /// Layer normalisation of each sample of x (batch, pixels, channels) over all values of the sample (torch.nn.GroupNorm
@@ -217,6 +237,8 @@ struct ConcatenateShape {
     std::int64_t rows = 1;  ///< batch · height · width
     std::int64_t first = 1;
     std::int64_t second = 1;
+    TensorType x_type = TensorType::float32;
+    TensorType y_type = TensorType::float32;
     auto operator<=>(const ConcatenateShape&) const = default;
 
     [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return false; }
@@ -286,7 +308,7 @@ struct Pass {
 };
 
 /// A planned operation with its own packed copies of the parameters. All pointers point to memory of the device that
-/// made the operation.
+/// made the operation. A tensor that the shape stores as bfloat16 is passed by a pointer to its first byte.
 class Operation {
 public:
     virtual ~Operation() = default;

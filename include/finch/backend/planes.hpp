@@ -8,6 +8,9 @@ namespace finch::backend {
 /// channels: each channel lies in planes of its own, with the padding of the next 3 × 3 convolution.
 enum class Layout { nhwc, planes };
 
+/// The type of a tensor's numbers in memory.
+enum class TensorType { float32, bfloat16, float16 };
+
 /// The sizes of an image in planes. One plane holds the pixels of one parity of row and column of the padded image. A
 /// tile is 2 × 2 pixels. One column of tiles per row is idle: its pixels are the padding at the left of the next row.
 struct PlanesSize {

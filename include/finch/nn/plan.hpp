@@ -39,12 +39,17 @@ struct Value {
     SampleShape shape;
     std::int64_t offset = 0;  ///< in floats, in the arena of activations
     backend::Layout layout = backend::Layout::nhwc;
+    backend::TensorType type = backend::TensorType::float32;  ///< of the value and its gradient
 
-    /// Returns the floats of one sample in memory.
-    [[nodiscard]] std::int64_t floats() const noexcept {
-        return layout == backend::Layout::nhwc
-                   ? shape.size()
-                   : shape.channels * backend::PlanesSize(shape.height, shape.width).floats_per_channel();
+    /// Returns how many numbers `samples` samples have in memory.
+    [[nodiscard]] std::int64_t numbers(std::int64_t samples) const noexcept {
+        return samples * (layout == backend::Layout::nhwc
+                              ? shape.size()
+                              : shape.channels * backend::PlanesSize(shape.height, shape.width).floats_per_channel());
+    }
+    /// Returns how many floats of memory `samples` samples take.
+    [[nodiscard]] std::int64_t floats(std::int64_t samples) const noexcept {
+        return type == backend::TensorType::float32 ? numbers(samples) : (numbers(samples) + 1) / 2;
     }
 };
 

@@ -143,7 +143,9 @@ public:
         const auto* const convolution = std::get_if<ConvolutionShape>(&shape);
         return convolution != nullptr ? cpu::kept_bytes(*convolution) : 0;
     }
-    void accumulate(const float* from, float* to, std::size_t count) override { cpu::accumulate(from, to, count); }
+    void accumulate(const float* from, float* to, std::size_t count, TensorType /*float32*/) override {
+        cpu::accumulate(from, to, count);
+    }
 
     void clear(float* values, std::size_t count) override { std::fill_n(values, count, 0.0F); }
 

@@ -2,6 +2,9 @@
 
 #include "grid.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/numbers.hpp"
+#include "kernels/rows.hpp"
+#include "number_of.hpp"
 #include "operations.hpp"
 #include "step_context.hpp"
 #include "step_row.hpp"
@@ -10,13 +13,14 @@
 #include <cmath>
 #include <cstdint>
 #include <kernel_launch.hpp>
+#include <type_traits>
 
 namespace finch::backend::cuda {
 namespace {
 
 // Batch normalisation over (batch, pixels, channels), like src/backend/cpu/batch_norm.cpp. The sums run over all rows
 // of pixels except padding. Each block sums its part of the rows. Another kernel then adds the sums of the parts in a
-// fixed order.
+// fixed order. `X` is the type of x and its gradient, `Y` that of y and its gradient.
 
 /// The numbers that a layer keeps per channel in device memory.
 struct BatchNormMemory {
@@ -24,73 +28,167 @@ struct BatchNormMemory {
     double* backward_sums;      ///< (2·channels + 1): Σ grad, Σ grad · normalised x
     double* mean;               ///< (channels), of the batch; or the running mean
     double* inverse_deviation;  ///< (channels)
-    float* factors;             ///< (4·channels), for the kernel over the batch
+    float* factors;             ///< (5, channels): mean, scale, shift; for backward also of_x and shift_of_grad
 };
 
-/// The kernel that computes `partial` (parts, 2·channels), which holds Σ a and Σ a·b for each part of the rows. In
-/// backward, `a` is grad_y, and the kernel first multiplies `a` by the activation's derivative. Grid: x = groups of
-/// `lanes` channels, y = parts. Shared memory: two doubles per thread.
+/// The factors of `width` neighbouring channels: y = f(scale · (x − mean) + shift), and for the gradient after the
+/// activation, grad_x = scale · grad + of_x · (x − mean) + shift_of_grad.
+template <int width>
+struct BatchNormFactors {
+    float mean[width], scale[width], shift[width], of_x[width], shift_of_grad[width];
+
+    FINCH_DEVICE BatchNormFactors(const float* factors, std::int64_t channels, std::int64_t channel) {
+        FINCH_UNROLL for (int k = 0; k < width; ++k) {
+            const float* const of_channel = factors + channel + k;
+            mean[k] = of_channel[0];
+            scale[k] = of_channel[channels];
+            shift[k] = of_channel[2 * channels];
+            of_x[k] = of_channel[3 * channels];
+            shift_of_grad[k] = of_channel[4 * channels];
+        }
+    }
+    /// Returns the value before the activation. Forward and backward compute the same bits.
+    [[nodiscard]] FINCH_DEVICE float normalised(float x, int k) const {
+        return std::fma(x - mean[k], scale[k], shift[k]);
+    }
+};
+
+/// The gradient after the activation. The slope of relu is computed from x, so that the kernel need not read y.
+template <class X, class Y, int width>
+struct BatchNormGradient {
+    Activation activation;
+    const X* x;
+    const Y* y;
+    const Y* grad_y;
+
+    /// Reads the gradients of `width` numbers; `xs` are the numbers of x at the same place.
+    [[nodiscard]] FINCH_DEVICE Vector<float, width> at(std::int64_t element, const Vector<X, width>& xs,
+                                                       const BatchNormFactors<width>& factors) const {
+        const auto grads = load<width>(grad_y + element);
+        Vector<Y, width> ys;
+        if (activation != Activation::none && activation != Activation::relu) {
+            ys = load<width>(y + element);
+        }
+        Vector<float, width> result;
+        FINCH_UNROLL for (int k = 0; k < width; ++k) {
+            result.numbers[k] = grads.at(k);
+            if (activation == Activation::relu) {
+                result.numbers[k] = factors.normalised(xs.at(k), k) > 0.0F ? result.numbers[k] : 0.0F;
+            } else if (activation != Activation::none) {
+                result.numbers[k] = times_slope(activation, ys.at(k), result.numbers[k]);
+            }
+        }
+        return result;
+    }
+};
+
+/// The kernel that computes `partial` (parts, 2, channels): Σ x and Σ x² of each part of the rows or, in backward
+/// (gradient.grad_y is not null), Σ grad and Σ grad · x. Grid and shared memory: see sum_rows().
+template <class X, class Y, int width>
 struct BatchNormPartials {
-    static constexpr int max_threads = 256;
+    static constexpr int max_threads = RowCut::threads;
+    /// Products of two bfloat16 numbers are exact in float.
+    using Term = std::conditional_t<std::is_same_v<X, float>, double, float>;
     const StepState* state;
     std::int64_t pixels;
-    std::int64_t channels;
-    int lanes;  ///< neighbouring threads with one channel each; divides the threads of a block
-    int parts;
-    Activation activation;  ///< none in forward
-    const float* y;
-    const float* a;
-    const float* b;
+    RowCut cut;
+    BatchNormGradient<X, Y, width> gradient;
+    const float* factors;
     double* partial;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
         const std::int64_t rows = state->current.samples * pixels;
-        const std::int64_t channel = static_cast<std::int64_t>(thread.block_x()) * lanes + thread.index() % lanes;
-        const int row_lanes = thread.count() / lanes;
-        const std::int64_t end = rows * (thread.block_y() + 1) / parts;
-        double sum = 0;
-        double product = 0;
-        if (channel < channels) {
-            std::int64_t row = rows * thread.block_y() / parts + thread.index() / lanes;
-            for (; row < end; row += row_lanes) {
-                const std::int64_t i = row * channels + channel;
-                const double value = activation == Activation::none ? a[i] : times_slope(activation, y[i], a[i]);
-                sum += value;
-                product += value * static_cast<double>(b[i]);
-            }
-        }
-        auto* sums = thread.template shared<double>();
-        double* products = sums + thread.count();
-        sums[thread.index()] = sum;
-        products[thread.index()] = product;
-        thread.sync();
-        if (thread.index() < lanes && channel < channels) {
-            for (int i = 1; i < row_lanes; ++i) {
-                sum += sums[thread.index() + i * lanes];
-                product += products[thread.index() + i * lanes];
-            }
-            double* to = partial + thread.block_y() * 2 * channels + channel;
-            to[0] = sum;
-            to[channels] = product;
+        sum_rows<2, width, double, Term>(
+            thread, cut, rows, partial, [&](std::int64_t element, std::int64_t channel, Term(&terms)[2][width]) {
+                const auto xs = load<width>(gradient.x + element);
+                if (gradient.grad_y == nullptr) {
+                    add(xs, xs, terms);
+                } else {
+                    add(gradient.at(element, xs, BatchNormFactors<width>(factors, cut.channels, channel)), xs, terms);
+                }
+            });
+    }
+
+private:
+    FINCH_DEVICE static void add(const auto& values, const Vector<X, width>& xs, Term (&terms)[2][width]) {
+        FINCH_UNROLL for (int k = 0; k < width; ++k) {
+            const auto value = static_cast<Term>(values.at(k));
+            terms[0][k] += value;
+            terms[1][k] += value * static_cast<Term>(xs.at(k));
         }
     }
 };
 
+/// Computes the mean, scale and shift of each channel, and what backward needs.
+struct BatchNormStatistics {
+    std::int64_t channels;
+    double momentum;
+    double epsilon;
+    const float* parameters;  ///< weight, bias
+    float* buffers;           ///< running mean, running variance
+    std::int64_t bias_of_x;   ///< BatchNormShape::bias_of_x
+    BatchNormMemory memory;
+
+    /// From the sums over the whole batch of `total` values. Updates the running statistics.
+    FINCH_DEVICE void train(std::int64_t c, double total) const {
+        if (total > 0) {  // a part of a batch may be empty
+            const double mean = memory.forward_sums[c] / total;
+            const double variance = std::fmax(0.0, memory.forward_sums[channels + c] / total - mean * mean);
+            follow(buffers[c], mean + bias_before(c));
+            follow(buffers[channels + c], variance * total / std::fmax(1.0, total - 1));
+            set(c, mean, variance);
+        } else {
+            validate(c);
+        }
+    }
+    /// From the running statistics.
+    FINCH_DEVICE void validate(std::int64_t c) const {
+        set(c, double{buffers[c]} - bias_before(c), double{buffers[channels + c]});
+    }
+    /// From the sums of backward over the whole batch of `total` values.
+    FINCH_DEVICE void backward(std::int64_t c, double total) const {
+        const double factor = static_cast<double>(parameters[c]) * memory.inverse_deviation[c];
+        const double n = std::fmax(1.0, total);
+        memory.factors[3 * channels + c] =
+            static_cast<float>(-factor * memory.inverse_deviation[c] * memory.backward_sums[channels + c] / n);
+        memory.factors[4 * channels + c] = static_cast<float>(-factor * memory.backward_sums[c] / n);
+    }
+
+private:
+    [[nodiscard]] FINCH_DEVICE double bias_before(std::int64_t c) const {
+        return bias_of_x == 0 ? 0.0 : static_cast<double>(parameters[bias_of_x + c]);
+    }
+    FINCH_DEVICE void follow(float& running, double value) const {
+        running = static_cast<float>((1 - momentum) * static_cast<double>(running) + momentum * value);
+    }
+    FINCH_DEVICE void set(std::int64_t c, double mean, double variance) const {
+        const double inverse_deviation = 1.0 / std::sqrt(variance + epsilon);
+        memory.mean[c] = mean;
+        memory.inverse_deviation[c] = inverse_deviation;
+        memory.factors[c] = static_cast<float>(mean);
+        memory.factors[channels + c] = static_cast<float>(static_cast<double>(parameters[c]) * inverse_deviation);
+        memory.factors[2 * channels + c] = parameters[channels + c];
+    }
+};
+
 /// The kernel that adds the partial sums. One warp adds the sums of one channel. In backward (`grad_parameters` is not
-/// null) the kernel computes Σ grad · normalised x from Σ grad · x, and also writes `grad_parameters`.
+/// null) the kernel computes Σ grad · normalised x from Σ grad · x, and also writes `grad_parameters`. If the rank
+/// trains alone, the kernel also computes the factors.
 struct BatchNormTotals {
     static constexpr int max_threads = 256;
     const StepState* state;
     std::int64_t pixels;
-    std::int64_t channels;
     int parts;
+    bool is_alone;
     const double* partial;
-    BatchNormMemory memory;
     float* grad_parameters;  ///< weight, bias
+    BatchNormStatistics statistics;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
+        const std::int64_t channels = statistics.channels;
+        const BatchNormMemory& memory = statistics.memory;
         const std::int64_t channel = thread.global_index() / 32;
         double sum = 0;
         double product = 0;
@@ -107,156 +205,158 @@ struct BatchNormTotals {
         if (channel >= channels || thread.index() % 32 != 0) {
             return;
         }
+        const auto total = static_cast<double>(state->current.samples * pixels);
         double* totals = memory.forward_sums;
         if (grad_parameters != nullptr) {
             totals = memory.backward_sums;
             product = (product - memory.mean[channel] * sum) * memory.inverse_deviation[channel];
             grad_parameters[channel] = static_cast<float>(product);
             grad_parameters[channels + channel] = static_cast<float>(sum);
+            if (statistics.bias_of_x != 0) {
+                grad_parameters[statistics.bias_of_x + channel] = 0.0F;
+            }
         }
         totals[channel] = sum;
         totals[channels + channel] = product;
         if (channel == 0) {
-            totals[2 * channels] = static_cast<double>(state->current.samples * pixels);
+            totals[2 * channels] = total;
+        }
+        if (is_alone && grad_parameters == nullptr) {
+            statistics.train(channel, total);
+        } else if (is_alone) {
+            statistics.backward(channel, total);
         }
     }
 };
 
-/// The kernel for the mean, scale and shift of each channel. In training the kernel computes them from the sums over
-/// the whole batch, and updates the running statistics. In validation it takes mean and variance from the running
+/// The kernel for the factors, from the sums over the batch of all ranks or, in validation, from the running
 /// statistics.
-struct BatchNormStatistics {
+struct BatchNormFinish {
     static constexpr int max_threads = 256;
     Mode mode;
-    std::int64_t channels;
-    double momentum;
-    double epsilon;
-    const float* parameters;  ///< weight, bias
-    float* buffers;           ///< running mean, running variance
-    BatchNormMemory memory;
+    bool is_backward;
+    BatchNormStatistics statistics;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
-        const std::int64_t c = thread.global_index();
-        if (c >= channels) {
+        const std::int64_t channel = thread.global_index();
+        if (channel >= statistics.channels) {
             return;
         }
-        double mean = buffers[c];
-        double variance = buffers[channels + c];
-        if (mode == Mode::training && memory.forward_sums[2 * channels] > 0) {  // a part of a batch may be empty
-            const double total = memory.forward_sums[2 * channels];
-            mean = memory.forward_sums[c] / total;
-            variance = std::fmax(0.0, memory.forward_sums[channels + c] / total - mean * mean);
-            follow(buffers[c], mean);
-            follow(buffers[channels + c], variance * total / std::fmax(1.0, total - 1));
+        const double total = statistics.memory.forward_sums[2 * statistics.channels];
+        if (is_backward) {
+            statistics.backward(channel, total);
+        } else if (mode == Mode::training) {
+            statistics.train(channel, total);
+        } else {
+            statistics.validate(channel);
         }
-        const double inverse_deviation = 1.0 / std::sqrt(variance + epsilon);
-        memory.mean[c] = mean;
-        memory.inverse_deviation[c] = inverse_deviation;
-        memory.factors[c] = static_cast<float>(mean);
-        memory.factors[channels + c] = static_cast<float>(static_cast<double>(parameters[c]) * inverse_deviation);
-        memory.factors[2 * channels + c] = parameters[channels + c];
-    }
-
-private:
-    FINCH_DEVICE void follow(float& running, double value) const {
-        running = static_cast<float>((1 - momentum) * static_cast<double>(running) + momentum * value);
     }
 };
 
-/// The kernel for the mean and the factors in the formula grad_x = of_grad · grad + of_x · (x − mean) + shift. The
-/// factors are computed from the sums over the whole batch.
-struct BatchNormGradientFactors {
-    static constexpr int max_threads = 256;
-    std::int64_t channels;
-    const float* parameters;
-    BatchNormMemory memory;
-
-    template <class Thread>
-    FINCH_DEVICE void operator()(Thread& thread) const {
-        const std::int64_t c = thread.global_index();
-        if (c >= channels) {
-            return;
-        }
-        const double total = std::fmax(1.0, memory.forward_sums[2 * channels]);
-        const double factor = static_cast<double>(parameters[c]) * memory.inverse_deviation[c];
-        const double slope = -factor * memory.inverse_deviation[c] * memory.backward_sums[channels + c] / total;
-        memory.factors[c] = static_cast<float>(memory.mean[c]);
-        memory.factors[channels + c] = static_cast<float>(factor);
-        memory.factors[2 * channels + c] = static_cast<float>(slope);
-        memory.factors[3 * channels + c] = static_cast<float>(-factor * memory.backward_sums[c] / total);
-    }
-};
-
-/// The last kernel of forward and of backward. It applies the factors of a channel to each value of the channel.
-/// Padding becomes 0.
+/// The last kernel of forward. Padding becomes 0. Grid: see RowCut.
+template <class X, class Y, int width>
 struct BatchNormApply {
-    static constexpr int max_threads = 256;
+    static constexpr int max_threads = RowCut::threads;
     const StepState* state;  ///< null: there is no padding (validation)
-    std::int64_t sample;     ///< pixels · channels
-    std::int64_t count;      ///< batch · pixels · channels
-    std::int64_t channels;
+    std::int64_t pixels, rows;
+    RowCut cut;
     Activation activation;
     const float* factors;
-    const float* x;
-    const float* y;       ///< backward
-    const float* grad_y;  ///< null: forward
-    float* to;            ///< y, or grad_x
+    const X* x;
+    Y* y;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
-        const std::int64_t real = state == nullptr ? count : state->current.samples * sample;
-        const std::int64_t stride = thread.global_count() % channels;
-        std::int64_t c = thread.global_index() % channels;
-        for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
-            to[i] = i < real ? value(i, c) : 0.0F;
-            c += stride;
-            c -= c >= channels ? channels : 0;
+        const std::int64_t real = state == nullptr ? rows : state->current.samples * pixels;
+        const RowShare share(thread, cut, rows, width);
+        if (share.channel >= cut.channels) {
+            return;
         }
-    }
-
-private:
-    [[nodiscard]] FINCH_DEVICE float value(std::int64_t i, std::int64_t c) const {
-        const float centred = x[i] - factors[c];
-        if (grad_y == nullptr) {
-            return activate(activation, centred * factors[channels + c] + factors[2 * channels + c]);
+        const BatchNormFactors<width> of(factors, cut.channels, share.channel);
+        for (std::int64_t row = share.first; row < share.end; row += share.step) {
+            const std::int64_t element = row * cut.channels + share.channel;
+            Vector<Y, width> results{};
+            if (row < real) {
+                const auto xs = load<width>(x + element);
+                FINCH_UNROLL for (int k = 0; k < width; ++k) {
+                    results.set(k, activate(activation, of.normalised(xs.at(k), k)));
+                }
+            }
+            store(results, y + element);
         }
-        const float grad = activation == Activation::none ? grad_y[i] : times_slope(activation, y[i], grad_y[i]);
-        return grad * factors[channels + c] + centred * factors[2 * channels + c] + factors[3 * channels + c];
     }
 };
+
+/// The last kernel of backward. The gradient of padding becomes 0. Grid: see RowCut.
+template <class X, class Y, int width>
+struct BatchNormApplyGradient {
+    static constexpr int max_threads = RowCut::threads;
+    const StepState* state;
+    std::int64_t pixels, rows;
+    RowCut cut;
+    BatchNormGradient<X, Y, width> gradient;
+    const float* factors;
+    X* grad_x;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        const std::int64_t real = state->current.samples * pixels;
+        const RowShare share(thread, cut, rows, width);
+        if (share.channel >= cut.channels) {
+            return;
+        }
+        const BatchNormFactors<width> of(factors, cut.channels, share.channel);
+        for (std::int64_t row = share.first; row < share.end; row += share.step) {
+            const std::int64_t element = row * cut.channels + share.channel;
+            Vector<X, width> results{};
+            if (row < real) {
+                const auto xs = load<width>(gradient.x + element);
+                const auto grads = gradient.at(element, xs, of);
+                FINCH_UNROLL for (int k = 0; k < width; ++k) {
+                    const float centred = xs.at(k) - of.mean[k];
+                    results.set(k, grads.at(k) * of.scale[k] + centred * of.of_x[k] + of.shift_of_grad[k]);
+                }
+            }
+            store(results, grad_x + element);
+        }
+    }
+};
+
+std::int64_t rows_of(const BatchNormShape& shape) {
+    return shape.batch * shape.pixels;
+}
+
+int width_for(const BatchNormShape& shape) {
+    return shape.x_type == TensorType::float32 && shape.y_type == TensorType::float32 ? 1 : 8;
+}
 
 /// The division of the sums over the rows into blocks. A small batch is also divided into enough blocks to fill the
 /// GPU.
-struct Cuts {
-    int lanes = 1;  ///< channels per block: a power of two
-    int parts = 1;  ///< parts of the rows
-    std::size_t partial_bytes = 0;
+RowCut cut_sums(const BatchNormShape& shape, const DeviceFacts& facts) {
+    const RowCut any = cut_rows(1, shape.channels, width_for(shape), 1, 1);
+    const std::int64_t groups = any.grid(1, width_for(shape)).blocks_x;
+    const std::int64_t most_parts = std::max<std::int64_t>(1, std::int64_t{4} * facts.multiprocessors / groups);
+    return cut_rows(rows_of(shape), shape.channels, width_for(shape), 8, most_parts);
+}
 
-    Cuts(const BatchNormShape& shape, const DeviceFacts& facts) {
-        while (lanes < 32 && lanes < shape.channels) {
-            lanes *= 2;
-        }
-        constexpr std::int64_t rows_of_thread = 8;  // minimum rows per thread
-        const std::int64_t rows = shape.batch * shape.pixels;
-        const std::int64_t wanted = std::int64_t{4} * facts.multiprocessors / groups_of(shape.channels, lanes);
-        parts = static_cast<int>(
-            std::clamp<std::int64_t>(wanted, 1, groups_of(rows, rows_of_thread * (max_threads / lanes))));
-        partial_bytes = static_cast<std::size_t>(parts * 2 * shape.channels) * sizeof(double);
-    }
-    static constexpr int max_threads = BatchNormPartials::max_threads;
-};
+std::size_t partial_bytes(const BatchNormShape& shape, const DeviceFacts& facts) {
+    const Grid grid = cut_sums(shape, facts).grid(rows_of(shape), width_for(shape));
+    return static_cast<std::size_t>(grid.blocks_y * 2 * shape.channels) * sizeof(double);
+}
 
+template <class X, class Y>
 class BatchNormOperation : public Operation {
 public:
     BatchNormOperation(Stream& stream, const BatchNormShape& shape)
         : stream_(stream.get()),
           shape_(shape),
-          cuts_(shape, stream.facts()),
-          scratch_(stream.scratch(cuts_.partial_bytes)) {
+          sums_cut_(cut_sums(shape, stream.facts())),
+          apply_cut_(cut_rows(rows_of(shape), shape.channels, width, 4, 65535)),
+          scratch_(stream.scratch(partial_bytes(shape, stream.facts()))) {
         const auto channels = static_cast<std::size_t>(shape.channels);
         doubles_ = stream.allocate(2 * (3 * channels + 1) * sizeof(double));
-        factors_ = stream.allocate(4 * channels * sizeof(float));
+        factors_ = stream.allocate(5 * channels * sizeof(float));
         memory_.forward_sums = static_cast<double*>(doubles_.get());
         memory_.backward_sums = memory_.forward_sums + forward_sums();
         memory_.mean = memory_.backward_sums + forward_sums();
@@ -273,34 +373,46 @@ public:
         const bool training = pass.mode == Mode::training;
         const StepState* state = own(pass.step).view().state;
         if (training) {
-            sum_rows(state, Activation::none, nullptr, x[0], x[0], nullptr);
+            sum_rows(pass, {.activation = Activation::none, .x = numbers(x[0]), .y = nullptr, .grad_y = nullptr},
+                     nullptr);
             if (pass.group != nullptr) {
                 pass.group->sum(memory_.forward_sums, forward_sums());
             }
         }
-        FINCH_CUDA(launch(stream_, grid_for(shape_.channels),
-                          BatchNormStatistics{.mode = pass.mode,
-                                              .channels = shape_.channels,
-                                              .momentum = shape_.momentum,
-                                              .epsilon = shape_.epsilon,
-                                              .parameters = parameters_,
-                                              .buffers = buffers_,
-                                              .memory = memory_}));
-        apply(training ? state : nullptr, x[0], nullptr, nullptr, y);
+        if (!training || pass.group != nullptr) {
+            finish(pass.mode, false);
+        }
+        FINCH_CUDA(launch(stream_, apply_cut_.grid(rows_of(shape_), width),
+                          BatchNormApply<X, Y, width>{.state = training ? state : nullptr,
+                                                      .pixels = shape_.pixels,
+                                                      .rows = rows_of(shape_),
+                                                      .cut = apply_cut_,
+                                                      .activation = shape_.activation,
+                                                      .factors = memory_.factors,
+                                                      .x = numbers(x[0]),
+                                                      .y = reinterpret_cast<Y*>(y)}));
     }
 
     void backward(const Pass& pass, std::span<const float* const> x, const float* y, float* grad_y,
                   std::span<float* const> grad_x, float* grad_parameters) override {
-        const StepState* state = own(pass.step).view().state;
-        sum_rows(state, shape_.activation, y, grad_y, x[0], grad_parameters);
+        const BatchNormGradient<X, Y, width> gradient{.activation = shape_.activation,
+                                                      .x = numbers(x[0]),
+                                                      .y = reinterpret_cast<const Y*>(y),
+                                                      .grad_y = reinterpret_cast<const Y*>(grad_y)};
+        sum_rows(pass, gradient, grad_parameters);
         if (pass.group != nullptr) {
             pass.group->sum(memory_.backward_sums, backward_sums());
+            finish(Mode::training, true);
         }
         if (grad_x[0] != nullptr) {
-            FINCH_CUDA(launch(
-                stream_, grid_for(shape_.channels),
-                BatchNormGradientFactors{.channels = shape_.channels, .parameters = parameters_, .memory = memory_}));
-            apply(state, x[0], y, grad_y, grad_x[0]);
+            FINCH_CUDA(launch(stream_, apply_cut_.grid(rows_of(shape_), width),
+                              BatchNormApplyGradient<X, Y, width>{.state = own(pass.step).view().state,
+                                                                  .pixels = shape_.pixels,
+                                                                  .rows = rows_of(shape_),
+                                                                  .cut = apply_cut_,
+                                                                  .gradient = gradient,
+                                                                  .factors = memory_.factors,
+                                                                  .grad_x = reinterpret_cast<X*>(grad_x[0])}));
         }
     }
 
@@ -309,54 +421,51 @@ public:
     [[nodiscard]] std::string implementation() const override { return "finch:batch_norm"; }
 
 private:
-    /// Computes Σ a and Σ a·b for each channel; see BatchNormTotals.
-    void sum_rows(const StepState* state, Activation activation, const float* y, const float* a, const float* b,
-                  float* grad_parameters) const {
+    static constexpr int width = width_of<X, Y>;
+
+    [[nodiscard]] static const X* numbers(const float* x) { return reinterpret_cast<const X*>(x); }
+
+    [[nodiscard]] BatchNormStatistics statistics() const {
+        return {.channels = shape_.channels,
+                .momentum = shape_.momentum,
+                .epsilon = shape_.epsilon,
+                .parameters = parameters_,
+                .buffers = buffers_,
+                .bias_of_x = shape_.bias_of_x,
+                .memory = memory_};
+    }
+
+    /// Computes the sums for each channel; see BatchNormTotals.
+    void sum_rows(const Pass& pass, const BatchNormGradient<X, Y, width>& gradient, float* grad_parameters) const {
+        const StepState* state = own(pass.step).view().state;
         auto* partial = static_cast<double*>(scratch_->get());
-        FINCH_CUDA(launch(stream_,
-                          {.blocks_x = groups_of(shape_.channels, cuts_.lanes),
-                           .blocks_y = cuts_.parts,
-                           .threads = Cuts::max_threads,
-                           .shared_bytes = 2 * Cuts::max_threads * sizeof(double)},
-                          BatchNormPartials{.state = state,
-                                            .pixels = shape_.pixels,
-                                            .channels = shape_.channels,
-                                            .lanes = cuts_.lanes,
-                                            .parts = cuts_.parts,
-                                            .activation = activation,
-                                            .y = y,
-                                            .a = a,
-                                            .b = b,
-                                            .partial = partial}));
+        Grid grid = sums_cut_.grid(rows_of(shape_), width);
+        grid.shared_bytes = static_cast<std::size_t>(grid.threads * 2 * width) * sizeof(double);
+        FINCH_CUDA(launch(stream_, grid,
+                          BatchNormPartials<X, Y, width>{.state = state,
+                                                         .pixels = shape_.pixels,
+                                                         .cut = sums_cut_,
+                                                         .gradient = gradient,
+                                                         .factors = memory_.factors,
+                                                         .partial = partial}));
         FINCH_CUDA(launch(stream_, grid_for(32 * shape_.channels),
                           BatchNormTotals{.state = state,
                                           .pixels = shape_.pixels,
-                                          .channels = shape_.channels,
-                                          .parts = cuts_.parts,
+                                          .parts = static_cast<int>(grid.blocks_y),
+                                          .is_alone = pass.group == nullptr,
                                           .partial = partial,
-                                          .memory = memory_,
-                                          .grad_parameters = grad_parameters}));
+                                          .grad_parameters = grad_parameters,
+                                          .statistics = statistics()}));
     }
 
-    void apply(const StepState* state, const float* x, const float* y, const float* grad_y, float* to) const {
-        const std::int64_t sample = shape_.pixels * shape_.channels;
-        const std::int64_t count = shape_.batch * sample;
-        FINCH_CUDA(launch(stream_, grid_for(count),
-                          BatchNormApply{.state = state,
-                                         .sample = sample,
-                                         .count = count,
-                                         .channels = shape_.channels,
-                                         .activation = shape_.activation,
-                                         .factors = memory_.factors,
-                                         .x = x,
-                                         .y = y,
-                                         .grad_y = grad_y,
-                                         .to = to}));
+    void finish(Mode mode, bool is_backward) const {
+        FINCH_CUDA(launch(stream_, grid_for(shape_.channels),
+                          BatchNormFinish{.mode = mode, .is_backward = is_backward, .statistics = statistics()}));
     }
 
     cudaStream_t stream_;
     BatchNormShape shape_;
-    Cuts cuts_;
+    RowCut sums_cut_, apply_cut_;
     std::shared_ptr<const Scratch> scratch_;
     StreamMemory doubles_;
     StreamMemory factors_;
@@ -368,12 +477,17 @@ private:
 }  // namespace
 
 std::size_t scratch(Stream& stream, const BatchNormShape& shape) {
-    return Cuts(shape, stream.facts()).partial_bytes;
+    return partial_bytes(shape, stream.facts());
 }
 
 template <>
 std::unique_ptr<Operation> make(Stream& stream, const BatchNormShape& shape) {
-    return std::make_unique<BatchNormOperation>(stream, shape);
+    return with_number(shape.x_type, [&](auto x) {
+        return with_number(shape.y_type, [&](auto y) -> std::unique_ptr<Operation> {
+            return std::make_unique<BatchNormOperation<typename decltype(x)::type, typename decltype(y)::type>>(stream,
+                                                                                                                shape);
+        });
+    });
 }
 
 }  // namespace finch::backend::cuda

@@ -1,4 +1,5 @@
 #include "grid.hpp"
+#include "number_of.hpp"
 #include "operations.hpp"
 
 #include <cstdint>
@@ -8,12 +9,13 @@ namespace finch::backend::cuda {
 namespace {
 
 /// The kernel that computes y (rows, first + second) from `a` (rows, first) and `b` (rows, second).
+template <class Number>
 struct Concatenate {
     static constexpr int max_threads = 256;
     std::int64_t rows, first, second;
-    const float* a;
-    const float* b;
-    float* y;
+    const Number* a;
+    const Number* b;
+    Number* y;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
@@ -28,12 +30,13 @@ struct Concatenate {
 
 /// The inverse of Concatenate, for gradients: splits `grad_y` into `grad_a` and `grad_b`. `grad_a` and `grad_b` may be
 /// null.
+template <class Number>
 struct Split {
     static constexpr int max_threads = 256;
     std::int64_t rows, first, second;
-    const float* grad_y;
-    float* grad_a;
-    float* grad_b;
+    const Number* grad_y;
+    Number* grad_a;
+    Number* grad_b;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
@@ -50,29 +53,35 @@ struct Split {
     }
 };
 
+template <class Number>
 class ConcatenateOperation : public Operation {
 public:
     ConcatenateOperation(Stream& stream, const ConcatenateShape& shape) : stream_(stream.get()), shape_(shape) {}
 
     void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
-        FINCH_CUDA(launch(
-            stream_, grid(),
-            Concatenate{
-                .rows = shape_.rows, .first = shape_.first, .second = shape_.second, .a = x[0], .b = x[1], .y = y}));
+        FINCH_CUDA(launch(stream_, grid(),
+                          Concatenate<Number>{.rows = shape_.rows,
+                                              .first = shape_.first,
+                                              .second = shape_.second,
+                                              .a = numbers(x[0]),
+                                              .b = numbers(x[1]),
+                                              .y = numbers(y)}));
     }
     void backward(const Pass& /*pass*/, std::span<const float* const> /*x*/, const float* /*y*/, float* grad_y,
                   std::span<float* const> grad_x, float* /*grad_parameters*/) override {
         FINCH_CUDA(launch(stream_, grid(),
-                          Split{.rows = shape_.rows,
-                                .first = shape_.first,
-                                .second = shape_.second,
-                                .grad_y = grad_y,
-                                .grad_a = grad_x[0],
-                                .grad_b = grad_x[1]}));
+                          Split<Number>{.rows = shape_.rows,
+                                        .first = shape_.first,
+                                        .second = shape_.second,
+                                        .grad_y = numbers(grad_y),
+                                        .grad_a = numbers(grad_x[0]),
+                                        .grad_b = numbers(grad_x[1])}));
     }
     [[nodiscard]] std::string implementation() const override { return "finch:concatenate"; }
 
 private:
+    [[nodiscard]] static const Number* numbers(const float* x) { return reinterpret_cast<const Number*>(x); }
+    [[nodiscard]] static Number* numbers(float* x) { return reinterpret_cast<Number*>(x); }
     [[nodiscard]] Grid grid() const { return grid_for(shape_.rows * (shape_.first + shape_.second)); }
 
     cudaStream_t stream_;
@@ -83,7 +92,9 @@ private:
 
 template <>
 std::unique_ptr<Operation> make(Stream& stream, const ConcatenateShape& shape) {
-    return std::make_unique<ConcatenateOperation>(stream, shape);
+    return with_number(shape.x_type, [&](auto number) -> std::unique_ptr<Operation> {
+        return std::make_unique<ConcatenateOperation<typename decltype(number)::type>>(stream, shape);
+    });
 }
 
 }  // namespace finch::backend::cuda

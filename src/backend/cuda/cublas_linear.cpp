@@ -172,7 +172,7 @@ std::shared_ptr<CublasLinearPlan> plan_for(Stream& stream, const LinearShape& sh
 
 std::size_t scratch_bytes_of(const CublasLinearPlan& plan, const LinearShape& shape) {
     return std::max({plan.forward.workspace_bytes(), plan.data.workspace_bytes(), plan.weights.workspace_bytes(),
-                     std::size_t{16}, column_sums_scratch(shape.batch, shape.units)});
+                     std::size_t{16}, bias_gradient_scratch(shape.batch, shape.units)});
 }
 
 class CublasLinear : public Operation {
@@ -206,10 +206,8 @@ public:
                   std::span<float* const> grad_inputs, float* grad_parameters) override {
         const float* x = inputs[0];
         float* grad_x = grad_inputs[0];
-        if (shape_.activation != Activation::none) {
-            activation_gradient(stream_.get(), shape_.activation, y, grad_y, shape_.batch * shape_.units);
-        }
-        column_sums(stream_.get(), grad_y, shape_.batch, shape_.units, scratch_->get(), grad_parameters + weights_);
+        bias_gradient(stream_.get(), shape_.activation, y, grad_y, shape_.batch, shape_.units, scratch_->get(),
+                      grad_parameters + weights_);
         float* grads = is_permuted(shape_) ? static_cast<float*>(packed_grads_.get()) : grad_parameters;
         plan_->weights.run(stream_.get(), x, grad_y, grads, scratch_->get());
         if (is_permuted(shape_)) {

@@ -1,5 +1,6 @@
 #include "engine_choice.hpp"
 #include "layout.hpp"
+#include "number_of.hpp"
 #include "operations.hpp"
 
 #include <algorithm>
@@ -98,7 +99,7 @@ Places places_of(const EngineChoice& choice) {
 
 std::size_t scratch_bytes_of(const CudnnConvolutionPlan& plan, const ConvolutionShape& shape) {
     return std::max({places_of(plan.forward).size, places_of(plan.data).size, places_of(plan.weights).size,
-                     column_sums_scratch(pixels_out(shape), shape.channels_out)});
+                     bias_gradient_scratch(pixels_out(shape), shape.channels_out)});
 }
 
 class CudnnConvolution : public Operation {
@@ -131,7 +132,7 @@ public:
     void forward(const Pass& /*pass*/, std::span<const float* const> inputs, float* y) override {
         const float* x = inputs[0];
         const EngineChoice& choice = plan_->forward;
-        const float* bias = parameters_ + weights_;
+        const float* bias = shape_.skips_bias ? nullptr : parameters_ + weights_;
         void* to = takes_y(choice) ? y : at(forward_places_.y);
         choice.pass->run(stream_.get(),
                          {.x = x_for_engine(choice, forward_places_, x),
@@ -145,11 +146,14 @@ public:
 
     void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
                   std::span<float* const> grad_x, float* grad_parameters) override {
-        const std::int64_t rows = pixels_out(shape_);
-        if (shape_.activation != Activation::none) {
-            activation_gradient(stream_.get(), shape_.activation, y, grad_y, rows * shape_.channels_out);
+        if (!shape_.skips_bias) {
+            with_number(shape_.y_type, [&](auto number) {
+                using Number = typename decltype(number)::type;
+                bias_gradient(stream_.get(), shape_.activation, reinterpret_cast<const Number*>(y),
+                              reinterpret_cast<Number*>(grad_y), pixels_out(shape_), shape_.channels_out, at(0),
+                              grad_parameters + weights_);
+            });
         }
-        column_sums(stream_.get(), grad_y, rows, shape_.channels_out, at(0), grad_parameters + weights_);
         backward_weights(x[0], grad_y, grad_parameters);
         if (shape_.needs_input_grad) {
             backward_data(grad_y, grad_x[0]);
@@ -162,14 +166,13 @@ public:
     }
 
 private:
-    /// True if a pass uses the caller's buffer directly, because the pass needs float32 and the shape's own channels
-    /// and size.
+    /// True if a pass uses the caller's buffer directly, because the pass needs the type, the channels and the size
+    /// that the shape has.
     [[nodiscard]] bool takes_x(const EngineChoice& choice) const {
-        return choice.request.type == TensorType::float32 && choice.padded_in() == shape_.channels_in &&
-               !pads_images(shape_);
+        return choice.request.type == shape_.x_type && choice.padded_in() == shape_.channels_in && !pads_images(shape_);
     }
     [[nodiscard]] bool takes_y(const EngineChoice& choice) const {
-        return choice.request.type == TensorType::float32 && choice.padded_out() == shape_.channels_out;
+        return choice.request.type == shape_.y_type && choice.padded_out() == shape_.channels_out;
     }
     /// Copies the bias if it needs padding or is not aligned as cuDNN requires.
     void pack_bias(const float* bias) {
@@ -214,9 +217,14 @@ private:
         }
     }
 
-    /// Converts a tensor (pixels, channels) to the type and the channel padding of the pass.
-    void pad_channels(const EngineChoice& choice, const float* from, std::int64_t rows, std::int64_t channels,
-                      std::int64_t padded_channels, void* to) const {
+    /// Converts a tensor (pixels, channels) of type `stored` to the type and the channel padding of the pass.
+    void pad_channels(const EngineChoice& choice, TensorType stored, const float* from, std::int64_t rows,
+                      std::int64_t channels, std::int64_t padded_channels, void* to) const {
+        if (stored == TensorType::bfloat16) {  // the pass needs float32; bfloat16 needs no copy
+            copy_channels(stream_.get(), reinterpret_cast<const __nv_bfloat16*>(from), rows, channels,
+                          static_cast<float*>(to), padded_channels);
+            return;
+        }
         with_type(choice.request.type, to,
                   [&](auto* numbers) { copy_channels(stream_.get(), from, rows, channels, numbers, padded_channels); });
     }
@@ -246,7 +254,8 @@ private:
         if (pads_images(shape_)) {
             pad_images(choice, x, at(places.x));
         } else {
-            pad_channels(choice, x, pixels_in(shape_), shape_.channels_in, choice.padded_in(), at(places.x));
+            pad_channels(choice, shape_.x_type, x, pixels_in(shape_), shape_.channels_in, choice.padded_in(),
+                         at(places.x));
         }
         return at(places.x);
     }
@@ -254,16 +263,25 @@ private:
         if (takes_y(choice)) {
             return const_cast<float*>(grad_y);
         }
-        pad_channels(choice, grad_y, pixels_out(shape_), shape_.channels_out, choice.padded_out(), at(places.y));
+        pad_channels(choice, shape_.y_type, grad_y, pixels_out(shape_), shape_.channels_out, choice.padded_out(),
+                     at(places.y));
         return at(places.y);
     }
 
     /// Converts the output of a pass to y, and applies the bias and the activation that the pass did not apply.
     void finish_forward(const EngineChoice& choice, void* from, const float* bias, Activation activation, float* y) {
-        if (from != y || bias != nullptr) {
-            with_type(choice.request.type, from, [&](const auto* numbers) {
-                bias_activation(stream_.get(), activation, numbers, choice.padded_out(), bias, y, pixels_out(shape_),
-                                shape_.channels_out);
+        if (from == y && bias == nullptr) {
+            return;
+        }
+        const auto finish = [&](const auto* numbers, auto* to) {
+            bias_activation(stream_.get(), activation, numbers, choice.padded_out(), bias, to, pixels_out(shape_),
+                            shape_.channels_out);
+        };
+        if (shape_.y_type == TensorType::float32) {
+            with_type(choice.request.type, from, [&](const auto* numbers) { finish(numbers, y); });
+        } else {
+            with_number(choice.request.type, [&](auto number) {
+                finish(static_cast<const typename decltype(number)::type*>(from), reinterpret_cast<__nv_bfloat16*>(y));
             });
         }
     }
@@ -277,7 +295,10 @@ private:
                           .bias = nullptr,
                           .y = grad_for_engine(choice, weight_places_, grad_y)},
                          at(weight_places_.workspace));
-        unpack_weights(stream_.get(), sizes_of(choice), static_cast<const float*>(packed), grad_weights);
+        with_number(choice.request.type, [&](auto number) {
+            unpack_weights(stream_.get(), sizes_of(choice), static_cast<const typename decltype(number)::type*>(packed),
+                           grad_weights);
+        });
     }
 
     void backward_data(const float* grad_y, float* grad_x) {
@@ -291,6 +312,9 @@ private:
                          at(data_places_.workspace));
         if (pads_images(shape_)) {
             cut_padding(choice, to, grad_x);
+        } else if (to != grad_x && shape_.x_type == TensorType::bfloat16) {
+            copy_channels(stream_.get(), static_cast<const float*>(to), pixels_in(shape_), choice.padded_in(),
+                          reinterpret_cast<__nv_bfloat16*>(grad_x), shape_.channels_in);
         } else if (to != grad_x) {
             with_type(choice.request.type, to, [&](const auto* numbers) {
                 copy_channels(stream_.get(), numbers, pixels_in(shape_), choice.padded_in(), grad_x,

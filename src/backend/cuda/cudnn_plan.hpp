@@ -13,7 +13,6 @@
 namespace finch::backend::cuda {
 
 enum class ConvolutionPass { forward, data_gradient, weight_gradient };
-enum class TensorType { float32, bfloat16, float16 };
 
 /// A request to cuDNN for one pass of a convolution. Activations are NHWC, weights are (out, kernel, kernel, in).
 struct CudnnRequest {

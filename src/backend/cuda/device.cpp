@@ -37,6 +37,10 @@ public:
     [[nodiscard]] std::string name() const override { return stream_.facts().name; }
     [[nodiscard]] bool runs_ahead() const override { return true; }
     [[nodiscard]] bool supports(Precision) const override { return true; }
+    [[nodiscard]] bool supports_types(const OperationShape& shape) const override {
+        return Device::supports_types(shape) ||
+               std::visit([this](const auto& known) { return stores_bfloat16(known); }, shape);
+    }
     [[nodiscard]] std::unique_ptr<Device> new_stream() override {
         return std::make_unique<CudaDevice>(stream_.shared(), path_);
     }
@@ -85,8 +89,8 @@ public:
             },
             shape);
     }
-    void accumulate(const float* from, float* to, std::size_t count) override {
-        cuda::accumulate(stream_.get(), from, to, static_cast<std::int64_t>(count));
+    void accumulate(const float* from, float* to, std::size_t count, TensorType type) override {
+        cuda::accumulate(stream_.get(), from, to, static_cast<std::int64_t>(count), type);
     }
 
     void clear(float* values, std::size_t count) override {
@@ -131,6 +135,29 @@ public:
 private:
     [[nodiscard]] bool is_direct(const auto& shape) const {
         return path_ != CudaPath::library && direct_suits(stream_.facts(), shape);
+    }
+
+    /// Returns whether an operation supports a shape of which at least one tensor is bfloat16. The kernels read 8
+    /// channels at once, and tensor cores need channels in multiples of 8.
+    [[nodiscard]] bool stores_bfloat16(const auto& shape) const {
+        const auto is_narrow = [](TensorType type) { return type == TensorType::bfloat16; };
+        if constexpr (requires { shape.channels_in; }) {
+            return shape.precision == Precision::bfloat16 && !is_direct(shape) &&
+                   shape.padding_before == shape.padding_after &&
+                   (!is_narrow(shape.x_type) || shape.channels_in % 8 == 0) &&
+                   (!is_narrow(shape.y_type) || shape.channels_out % 8 == 0);
+        } else if constexpr (requires { shape.momentum; }) {
+            return shape.channels % 8 == 0;
+        } else if constexpr (
+            requires { shape.x_type; } && !requires { shape.count; } && !requires { shape.rows; }) {
+            return is_narrow(shape.x_type);
+        } else if constexpr (requires { shape.count; }) {
+            return is_narrow(shape.x_type) && is_narrow(shape.y_type) && shape.count % 8 == 0;
+        } else if constexpr (requires { shape.rows; }) {
+            return is_narrow(shape.x_type) && is_narrow(shape.y_type);
+        } else {
+            return false;
+        }
     }
 
     void copy(const void* from, void* to, std::size_t bytes, cudaMemcpyKind kind) {

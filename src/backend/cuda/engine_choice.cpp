@@ -66,8 +66,8 @@ std::int64_t tensor_bytes(const CudnnRequest& request) {
 /// Returns the requests to try with cuDNN, best first. The rules follow from the engines that cuDNN has
 /// (tests/cuda/engines.txt):
 /// - 16-bit tensors, with channels in multiples of 8 for tensor cores. All tensors have the same type, and nothing is
-///   fused: other engines would be compiled at run time. Gradients of weights are always float32, so they are requested
-///   in float32, in which tensor cores multiply in TF32.
+///   fused: other engines would be compiled at run time. Gradients of weights are bfloat16 if x or y is stored as
+///   bfloat16. Otherwise they are requested in float32, in which tensor cores multiply in TF32.
 /// - float32, fused with the bias and no activation or relu; with another activation cuDNN has only its generic engine.
 ///   The channels are as they are or padded. Tensor cores need multiples of 4, so in all precisions but float32 the
 ///   padded requests come first.
@@ -75,7 +75,8 @@ std::vector<CudnnRequest> candidates(ConvolutionPass pass, const ConvolutionShap
     std::vector<CudnnRequest> requests;
     const auto add = [&](CudnnRequest request) {
         request.most_workspace = std::max(request.most_workspace, tensor_bytes(request) + (std::int64_t{1} << 20));
-        if (pass == ConvolutionPass::forward && request.type == TensorType::float32 && may_fuse(shape.activation)) {
+        if (pass == ConvolutionPass::forward && request.type == TensorType::float32 && may_fuse(shape.activation) &&
+            !shape.skips_bias) {
             requests.push_back(request);
             requests.back().is_fused = true;
         }
@@ -83,7 +84,8 @@ std::vector<CudnnRequest> candidates(ConvolutionPass pass, const ConvolutionShap
     };
     const CudnnRequest request{.pass = pass, .shape = pads_images(shape) ? over_padded_images(shape) : shape};
     const TensorType type = type_of(shape.precision);
-    if (type != TensorType::float32 && pass != ConvolutionPass::weight_gradient) {
+    const bool is_stored_narrow = shape.x_type != TensorType::float32 || shape.y_type != TensorType::float32;
+    if (type != TensorType::float32 && (pass != ConvolutionPass::weight_gradient || is_stored_narrow)) {
         CudnnRequest narrow = padded(request, 8);
         narrow.type = type;
         add(narrow);

@@ -11,10 +11,9 @@
 namespace finch::backend::cuda {
 namespace {
 
-/// Returns the number of parts of a column sum. There are enough parts to fill a GPU, but so few that one thread can
-/// add them.
-std::int64_t column_parts(std::int64_t rows, std::int64_t channels) {
-    return std::clamp<std::int64_t>(groups_of(256, groups_of(channels, 32)), 1, groups_of(rows, 32));
+/// Returns a cut with enough parts to fill a GPU, but so few that one thread can add their sums.
+RowCut cut_bias(std::int64_t rows, std::int64_t channels, int width) {
+    return cut_rows(rows, channels, width, 4, groups_of(256, groups_of(channels, std::int64_t{32} * width)));
 }
 
 bool is_aligned(const void* memory) {
@@ -86,57 +85,60 @@ void pack_weights(cudaStream_t stream, const WeightSizes& sizes, const float* ca
                                       .padded_in = sizes.padded_in}));
 }
 
-void unpack_weights(cudaStream_t stream, const WeightSizes& sizes, const float* packed, float* canonical) {
+template <class From>
+void unpack_weights(cudaStream_t stream, const WeightSizes& sizes, const From* packed, float* canonical) {
     const std::int64_t taps = sizes.kernel * sizes.kernel;
     FINCH_CUDA(launch(stream, grid_for(sizes.channels_out * sizes.channels_in * taps),
-                      UnpackWeights{.packed = packed,
-                                    .canonical = canonical,
-                                    .channels_out = sizes.channels_out,
-                                    .channels_in = sizes.channels_in,
-                                    .taps = taps,
-                                    .padded_in = sizes.padded_in}));
+                      UnpackWeights<From>{.packed = packed,
+                                          .canonical = canonical,
+                                          .channels_out = sizes.channels_out,
+                                          .channels_in = sizes.channels_in,
+                                          .taps = taps,
+                                          .padded_in = sizes.padded_in}));
 }
 
-template <class From>
+template <class From, class To>
 void bias_activation(cudaStream_t stream, Activation activation, const From* from, std::int64_t channels_from,
-                     const float* bias, float* y, std::int64_t rows, std::int64_t channels) {
+                     const float* bias, To* y, std::int64_t rows, std::int64_t channels) {
     const auto launch_with = [&]<int width>(std::integral_constant<int, width>) {
         FINCH_CUDA(launch(stream, grid_for(rows * channels / width),
-                          BiasActivation<From, width>{.activation = activation,
-                                                      .from = from,
-                                                      .bias = bias,
-                                                      .y = y,
-                                                      .rows = rows,
-                                                      .channels_from = channels_from,
-                                                      .channels = channels}));
+                          BiasActivation<From, To, width>{.activation = activation,
+                                                          .from = from,
+                                                          .bias = bias,
+                                                          .y = y,
+                                                          .rows = rows,
+                                                          .channels_from = channels_from,
+                                                          .channels = channels}));
     };
-    if (channels % 4 == 0 && channels_from % 4 == 0 && is_aligned(from) && is_aligned(y)) {
-        launch_with(std::integral_constant<int, 4>{});
+    constexpr int wide = sizeof(To) == sizeof(float) ? 4 : 8;
+    if (channels % wide == 0 && channels_from % wide == 0 && is_aligned(from) && is_aligned(y)) {
+        launch_with(std::integral_constant<int, wide>{});
     } else {
         launch_with(std::integral_constant<int, 1>{});
     }
 }
 
-void activation_gradient(cudaStream_t stream, Activation activation, const float* y, float* grad, std::int64_t count) {
-    FINCH_CUDA(launch(stream, grid_for(count),
-                      ActivationGradient{.activation = activation, .y = y, .grad = grad, .count = count}));
-}
-
-void column_sums(cudaStream_t stream, const float* from, std::int64_t rows, std::int64_t channels, void* scratch,
-                 float* sums) {
-    const std::int64_t parts = column_parts(rows, channels);
+template <class Number>
+void bias_gradient(cudaStream_t stream, Activation activation, const Number* y, Number* grad, std::int64_t rows,
+                   std::int64_t channels, void* scratch, float* sums) {
+    constexpr int width = width_of<Number>;
+    const RowCut cut = cut_bias(rows, channels, width);
     auto* partial = static_cast<float*>(scratch);
-    FINCH_CUDA(launch(
-        stream,
-        {.blocks_x = parts, .blocks_y = groups_of(channels, 32), .threads = 256, .shared_bytes = 256 * sizeof(float)},
-        ColumnSumsPart{.from = from, .partial = partial, .rows = rows, .channels = channels}));
-    FINCH_CUDA(launch(
-        stream, {.blocks_x = groups_of(channels, 128), .threads = 128},
-        ColumnSumsEnd{.partial = partial, .sums = sums, .channels = channels, .parts = static_cast<int>(parts)}));
+    Grid grid = cut.grid(rows, width);
+    grid.shared_bytes = static_cast<std::size_t>(grid.threads * width) * sizeof(float);
+    FINCH_CUDA(
+        launch(stream, grid,
+               BiasGradientPart<Number, width>{
+                   .activation = activation, .y = y, .grad = grad, .cut = cut, .rows = rows, .partial = partial}));
+    FINCH_CUDA(
+        launch(stream, {.blocks_x = groups_of(channels, 128), .threads = 128},
+               BiasGradientEnd{
+                   .partial = partial, .sums = sums, .channels = channels, .parts = static_cast<int>(grid.blocks_y)}));
 }
 
-std::size_t column_sums_scratch(std::int64_t rows, std::int64_t channels) {
-    return static_cast<std::size_t>(column_parts(rows, channels) * channels) * sizeof(float);
+std::size_t bias_gradient_scratch(std::int64_t rows, std::int64_t channels) {
+    const auto parts = [&](int width) { return cut_bias(rows, channels, width).grid(rows, width).blocks_y; };
+    return static_cast<std::size_t>(std::max(parts(1), parts(8)) * channels) * sizeof(float);
 }
 
 using Bfloat16 = __nv_bfloat16;
@@ -160,11 +162,20 @@ template void move_images(cudaStream_t, std::int64_t, const Float16*, const Imag
 template void pack_weights(cudaStream_t, const WeightSizes&, const float*, float*);
 template void pack_weights(cudaStream_t, const WeightSizes&, const float*, Bfloat16*);
 template void pack_weights(cudaStream_t, const WeightSizes&, const float*, Float16*);
+template void unpack_weights(cudaStream_t, const WeightSizes&, const float*, float*);
+template void unpack_weights(cudaStream_t, const WeightSizes&, const Bfloat16*, float*);
 template void bias_activation(cudaStream_t, Activation, const float*, std::int64_t, const float*, float*, std::int64_t,
                               std::int64_t);
+template void bias_activation(cudaStream_t, Activation, const float*, std::int64_t, const float*, Bfloat16*,
+                              std::int64_t, std::int64_t);
 template void bias_activation(cudaStream_t, Activation, const Bfloat16*, std::int64_t, const float*, float*,
+                              std::int64_t, std::int64_t);
+template void bias_activation(cudaStream_t, Activation, const Bfloat16*, std::int64_t, const float*, Bfloat16*,
                               std::int64_t, std::int64_t);
 template void bias_activation(cudaStream_t, Activation, const Float16*, std::int64_t, const float*, float*,
                               std::int64_t, std::int64_t);
+template void bias_gradient(cudaStream_t, Activation, const float*, float*, std::int64_t, std::int64_t, void*, float*);
+template void bias_gradient(cudaStream_t, Activation, const Bfloat16*, Bfloat16*, std::int64_t, std::int64_t, void*,
+                            float*);
 
 }  // namespace finch::backend::cuda

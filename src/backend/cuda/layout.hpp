@@ -48,21 +48,22 @@ struct WeightSizes {
 /// Packs the weights. The padding becomes zero.
 template <class To>
 void pack_weights(cudaStream_t stream, const WeightSizes& sizes, const float* canonical, To* packed);
-void unpack_weights(cudaStream_t stream, const WeightSizes& sizes, const float* packed, float* canonical);
+template <class From>
+void unpack_weights(cudaStream_t stream, const WeightSizes& sizes, const From* packed, float* canonical);
 
 /// Computes `y` (rows, channels) = f(from + bias). `from` is (rows, channels_from ≥ channels); its surplus channels are
 /// dropped. `from` may be `y`. `bias` may be null.
-template <class From>
+template <class From, class To>
 void bias_activation(cudaStream_t stream, Activation activation, const From* from, std::int64_t channels_from,
-                     const float* bias, float* y, std::int64_t rows, std::int64_t channels);
+                     const float* bias, To* y, std::int64_t rows, std::int64_t channels);
 
-/// Replaces `grad` (`count` values), the gradient after the activation, with grad · f′(y).
-void activation_gradient(cudaStream_t stream, Activation activation, const float* y, float* grad, std::int64_t count);
-
-/// Computes `sums` (channels), the sums over the rows of `from` (rows, channels), always in the same order. The sums
-/// are the gradient of a bias. `scratch` has at least column_sums_scratch(rows, channels) bytes.
-void column_sums(cudaStream_t stream, const float* from, std::int64_t rows, std::int64_t channels, void* scratch,
-                 float* sums);
-[[nodiscard]] std::size_t column_sums_scratch(std::int64_t rows, std::int64_t channels);
+/// Replaces `grad` (rows, channels), the gradient after the activation, with grad · f′(y), and computes `sums`
+/// (channels), the sums over its rows, always in the same order. The sums are the gradient of a bias. `Number` is
+/// float, or __nv_bfloat16 if `channels` is a multiple of 8. `scratch` has at least bias_gradient_scratch(rows,
+/// channels) bytes.
+template <class Number>
+void bias_gradient(cudaStream_t stream, Activation activation, const Number* y, Number* grad, std::int64_t rows,
+                   std::int64_t channels, void* scratch, float* sums);
+[[nodiscard]] std::size_t bias_gradient_scratch(std::int64_t rows, std::int64_t channels);
 
 }  // namespace finch::backend::cuda

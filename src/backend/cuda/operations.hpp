@@ -34,7 +34,7 @@ template <class Shape>
 [[nodiscard]] std::size_t scratch(Stream& stream, const BatchNormShape& shape);
 [[nodiscard]] std::size_t scratch(Stream& stream, const LayerNormShape& shape);
 
-/// Adds `from` to `to` in the order of `stream`.
-void accumulate(cudaStream_t stream, const float* from, float* to, std::int64_t count);
+/// Adds `count` numbers of `from` to `to` in the order of `stream`.
+void accumulate(cudaStream_t stream, const float* from, float* to, std::int64_t count, TensorType type);
 
 }  // namespace finch::backend::cuda

@@ -1,5 +1,7 @@
 #include "finch/backend/operation.hpp"
 
+#include "kernels/numbers.hpp"
+#include "number_of.hpp"
 #include "operations.hpp"
 
 #include <algorithm>
@@ -44,12 +46,13 @@ struct PoolingPlace {
 /// The kernel that computes y (N, HO, WO, C), the largest entry of each window. If several entries are equal, the
 /// kernel takes the first of them. A NaN is treated as the largest entry. `winners` has the shape of y and holds the
 /// position of each largest entry in the image, as row · width + column.
+template <class X, class Y>
 struct MaxPoolingForward {
     static constexpr int max_threads = 256;
     PoolingSizes sizes;
     int parts;
-    const float* x;
-    float* y;
+    const X* x;
+    Y* y;
     std::int32_t* winners;
 
     template <class Thread>
@@ -65,8 +68,8 @@ struct MaxPoolingForward {
         std::int32_t winner = -1;
         for (int row = top < 0 ? 0 : top; row < top + s.kernel && row < s.height; ++row) {
             for (int column = left < 0 ? 0 : left; column < left + s.kernel && column < s.width; ++column) {
-                const float value =
-                    x[nhwc_offset(place.sample, row, column, place.channel, s.height, s.width, s.channels)];
+                const float value = convert<float>(
+                    x[nhwc_offset(place.sample, row, column, place.channel, s.height, s.width, s.channels)]);
                 if (winner < 0 || value > best || value != value) {
                     best = value;
                     winner = row * s.width + column;
@@ -75,18 +78,19 @@ struct MaxPoolingForward {
         }
         const std::int64_t to =
             nhwc_offset(place.sample, place.row, place.column, place.channel, s.height_out, s.width_out, s.channels);
-        y[to] = best;
+        y[to] = convert<Y>(best);
         winners[to] = winner;
     }
 };
 
 /// The kernel that computes y, the mean over each window. Padding counts as zeros.
+template <class X, class Y>
 struct AveragePoolingForward {
     static constexpr int max_threads = 256;
     PoolingSizes sizes;
     int parts;
-    const float* x;
-    float* y;
+    const X* x;
+    Y* y;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
@@ -100,11 +104,12 @@ struct AveragePoolingForward {
         float sum = 0.0F;
         for (int row = top < 0 ? 0 : top; row < top + s.kernel && row < s.height; ++row) {
             for (int column = left < 0 ? 0 : left; column < left + s.kernel && column < s.width; ++column) {
-                sum += x[nhwc_offset(place.sample, row, column, place.channel, s.height, s.width, s.channels)];
+                sum += convert<float>(
+                    x[nhwc_offset(place.sample, row, column, place.channel, s.height, s.width, s.channels)]);
             }
         }
         y[nhwc_offset(place.sample, place.row, place.column, place.channel, s.height_out, s.width_out, s.channels)] =
-            sum / static_cast<float>(s.kernel * s.kernel);
+            convert<Y>(sum / static_cast<float>(s.kernel * s.kernel));
     }
 };
 
@@ -112,13 +117,14 @@ struct AveragePoolingForward {
 /// the entry, and is the sum of these parts. In max pooling the part is the whole gradient of the window if the entry
 /// is the window's maximum, otherwise 0. In average pooling (`winners` is null) all entries of a window get equal
 /// parts.
+template <class X, class Y>
 struct PoolingBackward {
     static constexpr int max_threads = 256;
     PoolingSizes sizes;
     int parts;
-    const float* grad_y;
+    const Y* grad_y;
     const std::int32_t* winners;
-    float* grad_x;
+    X* grad_x;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
@@ -133,11 +139,11 @@ struct PoolingBackward {
             for (int j = first_window(place.column); j <= last_window(place.column, s.width_out); ++j) {
                 const std::int64_t from =
                     nhwc_offset(place.sample, i, j, place.channel, s.height_out, s.width_out, s.channels);
-                sum += winners == nullptr || winners[from] == self ? grad_y[from] : 0.0F;
+                sum += winners == nullptr || winners[from] == self ? convert<float>(grad_y[from]) : 0.0F;
             }
         }
         grad_x[nhwc_offset(place.sample, place.row, place.column, place.channel, s.height, s.width, s.channels)] =
-            winners == nullptr ? sum / static_cast<float>(s.kernel * s.kernel) : sum;
+            convert<X>(winners == nullptr ? sum / static_cast<float>(s.kernel * s.kernel) : sum);
     }
 
 private:
@@ -176,6 +182,7 @@ struct RowGrid {
     }
 };
 
+template <class X, class Y>
 class PoolingOperation : public Operation {
 public:
     PoolingOperation(Stream& stream, const PoolingShape& shape)
@@ -191,21 +198,29 @@ public:
 
     void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
         if (winners() != nullptr) {
-            FINCH_CUDA(launch(
-                stream_, out_.grid,
-                MaxPoolingForward{.sizes = sizes_, .parts = out_.parts, .x = x[0], .y = y, .winners = winners()}));
+            FINCH_CUDA(launch(stream_, out_.grid,
+                              MaxPoolingForward<X, Y>{.sizes = sizes_,
+                                                      .parts = out_.parts,
+                                                      .x = reinterpret_cast<const X*>(x[0]),
+                                                      .y = reinterpret_cast<Y*>(y),
+                                                      .winners = winners()}));
         } else {
             FINCH_CUDA(launch(stream_, out_.grid,
-                              AveragePoolingForward{.sizes = sizes_, .parts = out_.parts, .x = x[0], .y = y}));
+                              AveragePoolingForward<X, Y>{.sizes = sizes_,
+                                                          .parts = out_.parts,
+                                                          .x = reinterpret_cast<const X*>(x[0]),
+                                                          .y = reinterpret_cast<Y*>(y)}));
         }
     }
 
     void backward(const Pass& /*pass*/, std::span<const float* const> /*x*/, const float* /*y*/, float* grad_y,
                   std::span<float* const> grad_x, float* /*grad_parameters*/) override {
-        FINCH_CUDA(launch(
-            stream_, in_.grid,
-            PoolingBackward{
-                .sizes = sizes_, .parts = in_.parts, .grad_y = grad_y, .winners = winners(), .grad_x = grad_x[0]}));
+        FINCH_CUDA(launch(stream_, in_.grid,
+                          PoolingBackward<X, Y>{.sizes = sizes_,
+                                                .parts = in_.parts,
+                                                .grad_y = reinterpret_cast<const Y*>(grad_y),
+                                                .winners = winners(),
+                                                .grad_x = reinterpret_cast<X*>(grad_x[0])}));
     }
 
     [[nodiscard]] std::string implementation() const override { return "finch:pooling"; }
@@ -224,7 +239,12 @@ private:
 
 template <>
 std::unique_ptr<Operation> make(Stream& stream, const PoolingShape& shape) {
-    return std::make_unique<PoolingOperation>(stream, shape);
+    return with_number(shape.x_type, [&](auto x) {
+        return with_number(shape.y_type, [&](auto y) -> std::unique_ptr<Operation> {
+            return std::make_unique<PoolingOperation<typename decltype(x)::type, typename decltype(y)::type>>(stream,
+                                                                                                              shape);
+        });
+    });
 }
 
 }  // namespace finch::backend::cuda

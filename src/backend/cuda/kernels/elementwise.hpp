@@ -2,6 +2,8 @@
 
 #include "finch/backend/operation.hpp"
 
+#include "kernels/numbers.hpp"
+
 #include <cmath>
 #include <cstdint>
 #include <kernel_launch.hpp>
@@ -79,43 +81,58 @@ FINCH_DEVICE void with_constant(Activation activation, const Body& body) {
     }
 }
 
-/// The kernel that computes y = f(x) or, if `other` is not null, y = f(x + other).
+/// The kernel that computes y = f(x) or, if `other` is not null, y = f(x + other). `count` is a multiple of `width`.
+template <class Number>
 struct ElementwiseForward {
     static constexpr int max_threads = 256;
+    static constexpr int width = width_of<Number>;
     Activation activation;
-    const float* x;
-    const float* other;  ///< may be null
-    float* y;
+    const Number* x;
+    const Number* other;  ///< may be null
+    Number* y;
     std::int64_t count;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
-        for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
-            y[i] = activate(activation, other == nullptr ? x[i] : x[i] + other[i]);
+        for (std::int64_t i = thread.global_index() * width; i < count; i += thread.global_count() * width) {
+            auto values = load<width>(x + i);
+            const auto others = other == nullptr ? Vector<Number, width>{} : load<width>(other + i);
+            FINCH_UNROLL for (int k = 0; k < width; ++k) {
+                values.set(k, activate(activation, other == nullptr ? values.at(k) : values.at(k) + others.at(k)));
+            }
+            store(values, y + i);
         }
     }
 };
 
 /// The kernel that sets `grad_x` and `grad_other` to grad_y · f′. The derivative f′ is computed from y, or from x if
 /// needs_its_input() is true for the activation.
+template <class Number>
 struct ElementwiseBackward {
     static constexpr int max_threads = 256;
+    static constexpr int width = width_of<Number>;
     Activation activation;
-    const float* at;  ///< y, or x if needs_its_input()
-    const float* grad_y;
-    float* grad_x;  ///< both gradients may be null
-    float* grad_other;
+    const Number* at;  ///< y, or x if needs_its_input(); not read without an activation
+    const Number* grad_y;
+    Number* grad_x;  ///< both gradients may be null
+    Number* grad_other;
     std::int64_t count;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
-        for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
-            const float grad = times_slope(activation, at[i], grad_y[i]);
+        for (std::int64_t i = thread.global_index() * width; i < count; i += thread.global_count() * width) {
+            auto grads = load<width>(grad_y + i);
+            if (activation != Activation::none) {
+                const auto values = load<width>(at + i);
+                FINCH_UNROLL for (int k = 0; k < width; ++k) {
+                    grads.set(k, times_slope(activation, values.at(k), grads.at(k)));
+                }
+            }
             if (grad_x != nullptr) {
-                grad_x[i] = grad;
+                store(grads, grad_x + i);
             }
             if (grad_other != nullptr) {
-                grad_other[i] = grad;
+                store(grads, grad_other + i);
             }
         }
     }

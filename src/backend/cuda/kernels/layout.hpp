@@ -3,37 +3,13 @@
 #include "finch/backend/operation.hpp"
 
 #include "kernels/elementwise.hpp"
+#include "kernels/numbers.hpp"
+#include "kernels/rows.hpp"
 
 #include <cstdint>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <kernel_launch.hpp>
-#include <type_traits>
 
 namespace finch::backend::cuda {
-
-/// Converts between float and __nv_bfloat16 or __half, rounding to nearest even. Values beyond the range of __half
-/// become infinite.
-template <class To, class From>
-[[nodiscard]] FINCH_DEVICE To convert(From value) {
-    if constexpr (std::is_same_v<To, From>) {
-        return value;
-    } else if constexpr (std::is_same_v<From, __nv_bfloat16>) {
-        return __bfloat162float(value);
-    } else if constexpr (std::is_same_v<From, __half>) {
-        return __half2float(value);
-    } else if constexpr (std::is_same_v<To, __nv_bfloat16>) {
-        return __float2bfloat16_rn(value);
-    } else {
-        return __float2half_rn(value);
-    }
-}
-
-/// Neighbouring numbers that a thread reads or writes at once.
-template <class Number, int width>
-struct alignas(width * sizeof(Number)) Vector {
-    Number numbers[width];
-};
 
 /// The row and column of an element in a matrix with `columns` columns. The division uses 32-bit numbers if possible,
 /// because 32-bit division is much faster.
@@ -84,12 +60,12 @@ struct ConvertNumbers {
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
         for (std::int64_t i = thread.global_index(); i < count / width; i += thread.global_count()) {
-            const Vector<From, width> read = reinterpret_cast<const Vector<From, width>*>(from)[i];
+            const auto read = load<width>(from + i * width);
             Vector<To, width> converted;
             FINCH_UNROLL for (int k = 0; k < width; ++k) {
                 converted.numbers[k] = convert<To>(read.numbers[k]);
             }
-            reinterpret_cast<Vector<To, width>*>(to)[i] = converted;
+            store(converted, to + i * width);
         }
     }
 };
@@ -178,9 +154,10 @@ struct PackWeights {
 };
 
 /// The inverse of PackWeights.
+template <class From>
 struct UnpackWeights {
     static constexpr int max_threads = 256;
-    const float* packed;
+    const From* packed;
     float* canonical;
     std::int64_t channels_out, channels_in, taps, padded_in;
 
@@ -191,91 +168,73 @@ struct UnpackWeights {
             const MatrixPlace tap(i, taps);
             const MatrixPlace channel(tap.row, channels_in);
             const std::int64_t at = (channel.row * taps + tap.column) * padded_in + channel.column;
-            canonical[i] = packed[at];
+            canonical[i] = convert<float>(packed[at]);
         }
     }
 };
 
 /// The kernel that computes y = f(from + bias). y has the shape (rows, channels), and `from` has the shape (rows,
 /// channels_from) with channels_from ≥ channels. Each thread computes `width` neighbouring channels of a row. `width`
-/// is 4 if both numbers of channels are multiples of 4 and both pointers are aligned to 16 bytes, otherwise 1.
-template <class From, int width>
+/// must divide both numbers of channels, and both pointers must be aligned to 16 bytes if it is not 1.
+template <class From, class To, int width>
 struct BiasActivation {
     static constexpr int max_threads = 256;
     Activation activation;
     const From* from;
     const float* bias;  ///< (channels) or null
-    float* y;
+    To* y;
     std::int64_t rows, channels_from, channels;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
         for (std::int64_t i = thread.global_index(); i < rows * channels / width; i += thread.global_count()) {
             const MatrixPlace place(i * width, channels);
-            const auto read =
-                *reinterpret_cast<const Vector<From, width>*>(from + place.row * channels_from + place.column);
-            Vector<float, width> result;
+            const auto read = load<width>(from + place.row * channels_from + place.column);
+            Vector<To, width> result;
             FINCH_UNROLL for (int k = 0; k < width; ++k) {
                 const float shift = bias == nullptr ? 0.0F : bias[place.column + k];
-                result.numbers[k] = activate(activation, convert<float>(read.numbers[k]) + shift);
+                result.set(k, activate(activation, read.at(k) + shift));
             }
-            reinterpret_cast<Vector<float, width>*>(y)[i] = result;
+            store(result, y + i * width);
         }
     }
 };
 
-/// The kernel that replaces each of the `count` values of `grad` with grad · f′(y).
-struct ActivationGradient {
-    static constexpr int max_threads = 256;
+/// The first of two kernels for the gradient of a bias. Replaces `grad` (rows, channels), the gradient after the
+/// activation, with grad · f′(y), and computes `partial` (parts, channels), the sums of each part of its rows. Grid and
+/// shared memory: see sum_rows().
+template <class Number, int width>
+struct BiasGradientPart {
+    static constexpr int max_threads = RowCut::threads;
     Activation activation;
-    const float* y;
-    float* grad;
-    std::int64_t count;
-
-    template <class Thread>
-    FINCH_DEVICE void operator()(Thread& thread) const {
-        for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
-            grad[i] = times_slope(activation, y[i], grad[i]);
-        }
-    }
-};
-
-/// The first of two kernels for the column sums of `from` (rows, channels). The rows form groups of 8. partial[p] holds
-/// one value per channel: the sum over the groups p, p + parts, p + 2·parts and so on. Grid: x = parts, y = groups of
-/// 32 channels. The 256 threads of a block add 8 rows at a time. Shared memory: one float per thread.
-struct ColumnSumsPart {
-    static constexpr int max_threads = 256;
-    const float* from;
+    const Number* y;
+    Number* grad;
+    RowCut cut;
+    std::int64_t rows;
     float* partial;
-    std::int64_t rows, channels;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
-        auto* of_threads = thread.template shared<float>();
-        const std::int64_t channel = static_cast<std::int64_t>(thread.block_y()) * 32 + thread.index() % 32;
-        constexpr int lines = max_threads / 32;
-        float sum = 0.0F;
-        if (channel < channels) {
-            const std::int64_t step = static_cast<std::int64_t>(thread.blocks_x()) * lines;
-            const std::int64_t first = static_cast<std::int64_t>(thread.block_x()) * lines + thread.index() / 32;
-            for (std::int64_t row = first; row < rows; row += step) {
-                sum += from[row * channels + channel];
-            }
-        }
-        of_threads[thread.index()] = sum;
-        thread.sync();
-        if (thread.index() < 32 && channel < channels) {
-            float total = 0.0F;
-            FINCH_UNROLL for (int line = 0; line < lines; ++line) {
-                total += of_threads[line * 32 + thread.index()];
-            }
-            partial[thread.block_x() * channels + channel] = total;
-        }
+        sum_rows<1, width, float, float>(thread, cut, rows, partial,
+                                         [&](std::int64_t element, std::int64_t /*channel*/, float(&sums)[1][width]) {
+                                             auto grads = load<width>(grad + element);
+                                             if (activation != Activation::none) {
+                                                 const auto ys = load<width>(y + element);
+                                                 FINCH_UNROLL for (int k = 0; k < width; ++k) {
+                                                     grads.set(k, times_slope(activation, ys.at(k), grads.at(k)));
+                                                 }
+                                                 store(grads, grad + element);
+                                             }
+                                             FINCH_UNROLL for (int k = 0; k < width; ++k) {
+                                                 sums[0][k] += grads.at(k);
+                                             }
+                                         });
     }
 };
 
-/// The second of two kernels for column sums. Writes the sum over all parts of a channel to `sums` (channels).
-struct ColumnSumsEnd {
+/// The second of two kernels for the gradient of a bias. Writes the sum over all parts of a channel to `sums`
+/// (channels).
+struct BiasGradientEnd {
     static constexpr int max_threads = 128;
     const float* partial;
     float* sums;

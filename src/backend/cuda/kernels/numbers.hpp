@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <kernel_launch.hpp>
+#include <type_traits>
+
+namespace finch::backend::cuda {
+
+/// Converts between float and __nv_bfloat16 or __half, rounding to nearest even. Values beyond the range of __half
+/// become infinite.
+template <class To, class From>
+[[nodiscard]] FINCH_DEVICE To convert(From value) {
+    if constexpr (std::is_same_v<To, From>) {
+        return value;
+    } else if constexpr (std::is_same_v<From, __nv_bfloat16>) {
+        return __bfloat162float(value);
+    } else if constexpr (std::is_same_v<From, __half>) {
+        return __half2float(value);
+    } else if constexpr (std::is_same_v<To, __nv_bfloat16>) {
+        return __float2bfloat16_rn(value);
+    } else {
+        return __float2half_rn(value);
+    }
+}
+
+/// Neighbouring numbers that a thread reads or writes at once.
+template <class Number, int width>
+struct alignas(width * sizeof(Number)) Vector {
+    Number numbers[width];
+
+    /// Returns number k as a float.
+    [[nodiscard]] FINCH_DEVICE float at(int k) const { return convert<float>(numbers[k]); }
+    FINCH_DEVICE void set(int k, float value) { numbers[k] = convert<Number>(value); }
+};
+/// Reads `width` numbers. `from` must be aligned to the size of all of them, as for store().
+template <int width, class Number>
+[[nodiscard]] FINCH_DEVICE Vector<Number, width> load(const Number* from) {
+    return *reinterpret_cast<const Vector<Number, width>*>(from);
+}
+template <class Number, int width>
+FINCH_DEVICE void store(const Vector<Number, width>& numbers, Number* to) {
+    *reinterpret_cast<Vector<Number, width>*>(to) = numbers;
+}
+
+/// How many numbers a thread reads at once in kernels over activations: 16 bytes of bfloat16. The kernels for float32
+/// accept any number of channels.
+template <class... Numbers>
+inline constexpr int width_of = (std::is_same_v<Numbers, float> && ...) ? 1 : 8;
+
+}  // namespace finch::backend::cuda

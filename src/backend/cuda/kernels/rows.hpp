@@ -1,0 +1,97 @@
+#pragma once
+
+#include "grid.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <kernel_launch.hpp>
+#include <type_traits>
+
+namespace finch::backend::cuda {
+
+/// How the blocks and threads of a kernel share a matrix (rows, channels). 2^lane_bits neighbouring threads share a
+/// row, `width` channels each. Grid: x = groups of channels, y = parts of the rows.
+struct RowCut {
+    static constexpr int threads = 256;
+    std::int64_t channels;
+    std::int64_t rows_of_part;
+    int lane_bits;
+
+    [[nodiscard]] Grid grid(std::int64_t rows, int width) const {
+        return {.blocks_x = groups_of(channels, std::int64_t{width} << lane_bits),
+                .blocks_y = groups_of(rows, rows_of_part),
+                .threads = threads};
+    }
+};
+
+/// Returns a cut with at most `most_parts` parts and, if possible, at least `rows_of_thread` rows per thread.
+inline RowCut cut_rows(std::int64_t rows, std::int64_t channels, int width, std::int64_t rows_of_thread,
+                       std::int64_t most_parts) {
+    RowCut cut{.channels = channels, .rows_of_part = 1, .lane_bits = 0};
+    while (cut.lane_bits < 5 && (std::int64_t{width} << cut.lane_bits) < channels) {
+        ++cut.lane_bits;
+    }
+    const std::int64_t least = rows_of_thread * (RowCut::threads >> cut.lane_bits);
+    cut.rows_of_part = std::max({groups_of(rows, most_parts), std::min(least, rows), std::int64_t{1}});
+    return cut;
+}
+
+/// The rows and channels of one thread: the rows first, first + step, … before `end`.
+struct RowShare {
+    int lane, step;
+    std::int64_t channel, first, end;
+
+    template <class Thread>
+    FINCH_DEVICE RowShare(const Thread& thread, const RowCut& cut, std::int64_t rows, int width)
+        : lane(thread.index() & ((1 << cut.lane_bits) - 1)),
+          step(thread.count() >> cut.lane_bits),
+          channel(((static_cast<std::int64_t>(thread.block_x()) << cut.lane_bits) + lane) * width),
+          first(thread.block_y() * cut.rows_of_part + (thread.index() >> cut.lane_bits)),
+          end((thread.block_y() + 1) * cut.rows_of_part < rows ? (thread.block_y() + 1) * cut.rows_of_part : rows) {}
+};
+
+/// The first of two kernels for sums over rows. `partial` (parts, sums, channels) gets the sums of each part, always in
+/// the same order. `add(element, channel, totals)` adds `width` numbers to totals[sum][k]. The numbers of 8 rows are
+/// added as `Term`, then as `Sum`. Shared memory: `sums` · `width` Sums per thread.
+template <int sums, int width, class Sum, class Term, class Thread, class Add>
+FINCH_DEVICE void sum_rows(Thread& thread, const RowCut& cut, std::int64_t rows, Sum* partial, const Add& add) {
+    constexpr int together = std::is_same_v<Sum, Term> ? 1 : 8;
+    const RowShare share(thread, cut, rows, width);
+    Sum totals[sums][width] = {};
+    if (share.channel < cut.channels) {
+        for (std::int64_t row = share.first; row < share.end;) {
+            Term terms[sums][width] = {};
+            FINCH_UNROLL for (int i = 0; i < together; ++i, row += share.step) {
+                if (row < share.end) {
+                    add(row * cut.channels + share.channel, share.channel, terms);
+                }
+            }
+            FINCH_UNROLL for (int sum = 0; sum < sums; ++sum) {
+                FINCH_UNROLL for (int k = 0; k < width; ++k) {
+                    totals[sum][k] += static_cast<Sum>(terms[sum][k]);
+                }
+            }
+        }
+    }
+    auto* shared = thread.template shared<Sum>();  // (rows of a step, sums, channels of the block)
+    const int columns = width << cut.lane_bits;
+    const int row = thread.index() >> cut.lane_bits;
+    FINCH_UNROLL for (int sum = 0; sum < sums; ++sum) {
+        FINCH_UNROLL for (int k = 0; k < width; ++k) {
+            shared[(row * sums + sum) * columns + share.lane * width + k] = totals[sum][k];
+        }
+    }
+    thread.sync();
+    for (int i = thread.index(); i < sums * columns; i += thread.count()) {
+        const std::int64_t channel = static_cast<std::int64_t>(thread.block_x()) * columns + i % columns;
+        if (channel < cut.channels) {
+            Sum total = 0;
+            for (int of = 0; of < share.step; ++of) {
+                total += shared[of * sums * columns + i];
+            }
+            partial[(thread.block_y() * sums + i / columns) * cut.channels + channel] = total;
+        }
+    }
+}
+
+}  // namespace finch::backend::cuda
