@@ -10,6 +10,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 /// The table of the engines that cuDNN chooses for Finch's convolutions: tests/cuda/engines.txt.
@@ -84,19 +85,35 @@ inline std::string text_of(const EngineChoice& choice) {
 /// The rows for one device: "name: shape; precision" and the choices for the three passes.
 using Rows = std::map<std::string, std::string>;
 
+/// Stores the tensors as bfloat16 that may be stored so. Returns false if none may.
+inline bool store_bfloat16(ConvolutionShape& shape) {
+    const auto type = [](std::int64_t channels) {
+        return channels % 8 == 0 ? TensorType::bfloat16 : TensorType::float32;
+    };
+    shape.precision = Precision::bfloat16;
+    shape.x_type = type(shape.channels_in);
+    shape.y_type = type(shape.channels_out);
+    return shape.padding_before == shape.padding_after && shape.y_type == TensorType::bfloat16;
+}
+
 template <class Use>
 Rows rows_of(Libraries& libraries, const std::string& name, Use use) {
     Rows rows;
+    const auto add = [&](const ConvolutionShape& shape, std::string_view precision) {
+        std::string& row = rows[fmt::format("{}: {}; {}", name, text_of(shape), precision)];
+        for (const ConvolutionPass pass : passes) {
+            const EngineChoice choice = choose_engine(libraries, pass, shape);
+            use(shape, choice);
+            row += (row.empty() ? "" : "; ") + text_of(choice);
+        }
+    };
     for (ConvolutionShape shape : shapes()) {
         for (const Precision precision : precisions) {
             shape.precision = precision;
-            std::string& row = rows[fmt::format("{}: {}; {}", name, text_of(shape),
-                                                words_of(Precision{})[static_cast<std::size_t>(precision)])];
-            for (const ConvolutionPass pass : passes) {
-                const EngineChoice choice = choose_engine(libraries, pass, shape);
-                use(shape, choice);
-                row += (row.empty() ? "" : "; ") + text_of(choice);
-            }
+            add(shape, words_of(Precision{})[static_cast<std::size_t>(precision)]);
+        }
+        if (store_bfloat16(shape)) {
+            add(shape, "stored bfloat16");
         }
     }
     return rows;

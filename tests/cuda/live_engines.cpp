@@ -32,5 +32,5 @@ TEST_CASE("cuDNN's engines on this GPU") {
         }
     }
     MESSAGE(differences << " of " << rows.size() << " rows differ from the table");
-    CHECK(rows.size() == shapes().size() * precisions.size());
+    CHECK(rows.size() >= shapes().size() * precisions.size());
 }

@@ -13,17 +13,16 @@ using namespace finch;
 namespace {
 
 /// Returns the number of nodes in the graph of one step.
-std::size_t nodes(std::int64_t layers, std::int64_t batch, backend::CudaPath path) {
+std::size_t nodes(const nn::ModelPlan& plan, backend::CudaPath path) {
     rehearsal::reset();
     const auto device = backend::make_cuda_device(0, path);
-    nn::Model model(*device, nn::plan_model({nn::ConvLayer{.activation = backend::Activation::relu, .repeat = layers},
-                                             nn::FlattenLayer{}, nn::LinearLayer{}},
-                                            {28, 28, 1}, 10, batch));
+    const std::int64_t batch = plan.batch;
+    nn::Model model(*device, plan);
     nn::Optimizer optimizer(*device, backend::Adadelta{}, model.plan());
-    const std::vector<std::uint8_t> pixels(784);
+    const std::vector<std::uint8_t> pixels(static_cast<std::size_t>(plan.input.size()));
     const std::vector<std::int32_t> labels(1);
     const auto context =
-        device->make_step_context({.pixels = pixels, .labels = labels, .pixels_per_image = 784}, batch);
+        device->make_step_context({.pixels = pixels, .labels = labels, .pixels_per_image = plan.input.size()}, batch);
     model.pack();
     const backend::Pass pass{.step = *context};
     const auto step = device->capture(
@@ -44,6 +43,24 @@ std::size_t nodes(std::int64_t layers, std::int64_t batch, backend::CudaPath pat
     return rehearsal::nodes_of_last_graph();
 }
 
+std::size_t nodes(std::int64_t layers, std::int64_t batch, backend::CudaPath path) {
+    return nodes(nn::plan_model({nn::ConvLayer{.activation = backend::Activation::relu, .repeat = layers},
+                                 nn::FlattenLayer{}, nn::LinearLayer{}},
+                                {28, 28, 1}, 10, batch),
+                 path);
+}
+
+/// Returns the nodes of one more layer of a wide network in bfloat16.
+std::size_t nodes_of_wide(const nn::ModelSpec& layer) {
+    const auto with = [&](std::int64_t layers) {
+        nn::ModelSpec spec{nn::BlockLayer{.layers = layer, .residual = false, .repeat = layers},
+                           nn::GlobalAveragePoolLayer{}, nn::FlattenLayer{}, nn::LinearLayer{}};
+        return nodes(nn::plan_model(spec, {4, 4, 8}, 10, 2, {.precision = backend::Precision::bfloat16}),
+                     backend::CudaPath::automatic);
+    };
+    return with(4) - with(3);
+}
+
 }  // namespace
 
 TEST_CASE("a step of the tutorial's network with Finch's own kernels has at most 26 nodes") {
@@ -61,4 +78,18 @@ TEST_CASE("a step of the tutorial's network with the libraries has at most 90 no
     MESSAGE("nodes of a step, batch 8, 6 layers, by the libraries' stand-ins: " << six);
 
     CHECK(six <= 90);
+}
+
+TEST_CASE("a wide convolution in bfloat16 has at most 11 nodes with batch_norm and relu, and 8 with relu alone") {
+    const nn::ConvLayer conv{.channels = 24, .kernel = 3};
+    const nn::ConvLayer relu{.channels = 24, .kernel = 3, .activation = backend::Activation::relu};
+    const std::size_t normalised = nodes_of_wide({conv, nn::BatchNormLayer{.activation = backend::Activation::relu}});
+    const std::size_t plain = nodes_of_wide({relu});
+    MESSAGE("nodes of a wide layer in bfloat16: " << normalised << " with batch_norm, " << plain << " without");
+
+    // Forward: convolution; sums, totals, normalisation. Backward: sums, totals, gradient of x; gradients of the
+    // weights, unpacked, and of x. The weights are packed.
+    CHECK(normalised <= 11);
+    // Forward: convolution, bias. Backward: gradient of the bias, its sums; as above.
+    CHECK(plain <= 8);
 }

@@ -178,9 +178,10 @@ public:
             (request_.is_fused && reinterpret_cast<std::uintptr_t>(tensors.bias) % 16 != 0)) {
             throw ApiError("the stand-in of cuDNN was given memory that is not the device's, too little, or askew");
         }
-        // Overwrites the workspace, so that no caller can rely on its contents.
-        submit(stream, [workspace, bytes = workspace_bytes()] { std::memset(workspace, 0xff, bytes); });
-        submit(stream, [request = request_, t] { compute(request, t); });
+        submit(stream, [request = request_, t, workspace, bytes = workspace_bytes()] {
+            std::memset(workspace, 0xff, bytes);  // so that no caller can rely on its contents
+            compute(request, t);
+        });
     }
 
 private:
@@ -215,9 +216,8 @@ namespace finch::backend::cuda {
 /// Returns whether cuDNN has an engine for requests of this kind (tests/cuda/engines.txt).
 bool is_known(const CudnnRequest& request) {
     const ConvolutionShape& shape = request.shape;
-    const bool is_whole = request.type == TensorType::float32 ||
-                          (request.pass != ConvolutionPass::weight_gradient &&
-                           (shape.groups > 1 || (shape.channels_in % 8 == 0 && shape.channels_out % 8 == 0)));
+    const bool is_whole = request.type == TensorType::float32 || shape.groups > 1 ||
+                          (shape.channels_in % 8 == 0 && shape.channels_out % 8 == 0);
     const bool may_be_fused = request.type == TensorType::float32 && request.pass == ConvolutionPass::forward &&
                               (shape.activation == Activation::none || shape.activation == Activation::relu);
     // Engines of cuDNN need equal padding before and after.
