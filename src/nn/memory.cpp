@@ -150,4 +150,15 @@ void place_activations(ModelPlan& plan) {
     Placement(plan).run();
 }
 
+std::int64_t least_bytes(const ModelPlan& plan, const Node& node) {
+    const auto floats = [&](std::size_t value) { return plan.values[value].floats(plan.batch); };
+    const bool reads_input = node.has_backward && backend::backward_reads_input(node.operation);
+    const bool reads_output = node.has_backward && backend::backward_reads_output(node.operation);
+    std::int64_t moved = floats(node.output) * (1 + (node.has_backward ? 1 : 0) + (reads_output ? 1 : 0));
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+        moved += floats(node.inputs[k]) * (1 + (reads_input ? 1 : 0) + (node.grad_inputs[k].is_needed ? 1 : 0));
+    }
+    return moved * static_cast<std::int64_t>(sizeof(float));
+}
+
 }  // namespace finch::nn

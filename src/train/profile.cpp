@@ -104,7 +104,8 @@ void Profile::set_model(const nn::ModelPlan& plan) {
     layers_.clear();
     for (const nn::Node& node : plan.nodes) {
         const std::string_view kind = std::visit([](const auto& shape) { return shape.name; }, node.operation);
-        layers_.push_back({.kind = std::string(kind), .name = name_of(node, plan)});
+        layers_.push_back(
+            {.kind = std::string(kind), .name = name_of(node, plan), .bytes = nn::least_bytes(plan, node)});
     }
 }
 
@@ -195,10 +196,6 @@ ProfileReport Profile::report(const comm::Group& group) {
     for (std::size_t i = 0; i < layers_.size(); ++i) {
         report.layers[i].forward = seconds[2 * i] / group.size();
         report.layers[i].backward = seconds[2 * i + 1] / group.size();
-    }
-    const bool knows_layers = std::any_of(seconds.begin(), seconds.end(), [](double time) { return time > 0; });
-    if (!knows_layers) {
-        report.layers.clear();
     }
     return report;
 }

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 namespace finch::train {
 namespace {
@@ -36,6 +38,10 @@ std::string speed_text(double speed) {
     return fmt::format("{:.{}f}", speed, speed < 100 ? 2 : 0);
 }
 
+std::string megabytes(std::int64_t bytes) {
+    return fmt::format("{:.2f}", static_cast<double>(bytes) / 1e6);
+}
+
 std::string activity_row(const GroupTimes& all, std::size_t index) {
     std::vector<double> seconds;
     for (const RankTimes& rank : all.ranks) {
@@ -53,20 +59,34 @@ void add_layers(const ProfileReport& report, std::vector<std::string>& lines) {
     }
     const double forward = report.all.mean(Activity::forward);
     const double backward = report.all.mean(Activity::backward);
-    lines.push_back("  layer                forward s         %  backward s         %");
-    const auto add = [&](const std::string& name, double there, double back) {
-        lines.push_back(fmt::format("  {:<18}{:>12.3f}{:>8.1f} %{:>12.3f}{:>8.1f} %", name, there,
-                                    forward > 0 ? 100 * there / forward : 0, back,
-                                    backward > 0 ? 100 * back / backward : 0));
+    const bool is_timed = std::any_of(report.layers.begin(), report.layers.end(),
+                                      [](const LayerTimes& layer) { return layer.forward > 0 || layer.backward > 0; });
+    lines.push_back(fmt::format("  {:<18}{:>12}{}", "layer", "MB per step",
+                                is_timed ? "   forward s         %  backward s         %" : ""));
+    const auto add = [&](const std::string& name, const std::string& bytes, double there, double back) {
+        std::string line = fmt::format("  {:<18}{:>12}", name, bytes);
+        if (is_timed) {
+            line +=
+                fmt::format("{:>12.3f}{:>8.1f} %{:>12.3f}{:>8.1f} %", there, forward > 0 ? 100 * there / forward : 0,
+                            back, backward > 0 ? 100 * back / backward : 0);
+        }
+        lines.push_back(std::move(line));
     };
     double rest_forward = forward;
     double rest_backward = backward;
+    double bytes = 0;
     for (const LayerTimes& layer : report.layers) {
-        add(layer.name.empty() ? layer.kind : layer.kind + " " + layer.name, layer.forward, layer.backward);
+        add(layer.name.empty() ? layer.kind : layer.kind + " " + layer.name, megabytes(layer.bytes), layer.forward,
+            layer.backward);
         rest_forward -= layer.forward;
         rest_backward -= layer.backward;
+        bytes += static_cast<double>(layer.bytes);
     }
-    add("loss", rest_forward, rest_backward);
+    if (is_timed) {
+        add("loss", "", rest_forward, rest_backward);
+    }
+    lines.push_back(
+        fmt::format("  all layers move at least {:.2f} MB of activations and gradients per step", bytes / 1e6));
 }
 
 std::string json_times(const GroupTimes& times) {
@@ -138,9 +158,10 @@ std::string json_text(const ProfileReport& report) {
     }
     text += "\n  ],\n  \"layers\": [";
     for (const LayerTimes& layer : report.layers) {
-        text += fmt::format("{}\n    {{\"kind\": \"{}\", \"name\": \"{}\", \"forward\": {:.9g}, \"backward\": {:.9g}}}",
-                            &layer == report.layers.data() ? "" : ",", layer.kind, layer.name, layer.forward,
-                            layer.backward);
+        text += fmt::format(
+            "{}\n    {{\"kind\": \"{}\", \"name\": \"{}\", \"forward\": {:.9g}, \"backward\": {:.9g}, \"bytes\": {}}}",
+            &layer == report.layers.data() ? "" : ",", layer.kind, layer.name, layer.forward, layer.backward,
+            layer.bytes);
     }
     return text + "\n  ]\n}\n";
 }

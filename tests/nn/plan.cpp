@@ -216,3 +216,19 @@ TEST_CASE("plan: the memory includes both arenas, the optimizer's state and the 
     CHECK(plan.bytes >= 4 * (4 * 79420 + activations));
     CHECK(plan.bytes <= 4 * (8 * 79420 + activations));
 }
+
+TEST_CASE("plan: a layer moves each of its tensors once per pass at least; bfloat16 takes half of the bytes") {
+    ModelPlan plan = plan_model({ConvLayer{.channels = 8, .kernel = 3, .activation = backend::Activation::relu},
+                                 ConvLayer{.channels = 8, .kernel = 3}, FlattenLayer{}, LinearLayer{}},
+                                {5, 5, 2}, 3, 4);
+    // Images of 4 · 5 · 5 · 2 floats, values of 4 · 5 · 5 · 8.
+    constexpr std::int64_t image = 200, value = 800;
+    // Forward reads the images and writes y. Backward reads the images, y and its gradient.
+    CHECK(least_bytes(plan, plan.nodes[0]) == 4 * (image + value + image + 2 * value));
+    // Backward reads x and the gradient of y, and writes the gradient of x.
+    CHECK(least_bytes(plan, plan.nodes[1]) == 4 * (2 * value + 3 * value));
+
+    plan.values[1].type = plan.values[2].type = backend::TensorType::bfloat16;
+
+    CHECK(least_bytes(plan, plan.nodes[1]) == 2 * (2 * value + 3 * value));
+}

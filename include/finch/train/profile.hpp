@@ -44,18 +44,20 @@ struct GroupTimes {
 };
 
 /// One operation of the model, with the seconds of its forward and backward in training steps (mean over the ranks).
+/// An asynchronous device (GPU) does not measure the seconds of layers: they are 0.
 struct LayerTimes {
     std::string kind;  ///< "conv"
     std::string name;  ///< prefix of its tensors in PyTorch: "0"; empty if it has no tensors
     double forward = 0;
     double backward = 0;
+    std::int64_t bytes = 0;  ///< nn::least_bytes() of this rank's part of a batch
 };
 
 /// The time that a worker spent on each activity, from the construction of a Profile to its report().
 struct ProfileReport {
     std::vector<GroupTimes> epochs;  ///< all epochs that ended
     GroupTimes all;                  ///< the epochs, and the time before, between and after them
-    std::vector<LayerTimes> layers;  ///< in the model's order; empty on an asynchronous device (GPU)
+    std::vector<LayerTimes> layers;  ///< in the model's order
 };
 
 /// Returns a log line about an epoch: samples per second, and the share of each activity.
