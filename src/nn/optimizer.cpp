@@ -41,19 +41,20 @@ Optimizer::Optimizer(backend::Device& device, const backend::Optimizer& rule, co
         clip_scratch_ = device.allocate(backend::Device::clip_scratch);
     }
     const bool decays = std::visit([](const auto& known) { return known.weight_decay > 0; }, rule);
-    ranges_ = limits.decay_all || !decays ? std::vector<Range>{{.begin = 0, .size = parameters}} : ranges_of(plan);
+    ranges_ = limits.decay_all || !decays ? std::vector<backend::ParameterRange>{{.begin = 0, .size = parameters}}
+                                          : ranges_of(plan);
 }
 
 /// Returns the ranges of the parameter arena, each with or without weight decay. Weights of convolutions and linear
 /// layers decay; tensors with one axis (biases and normalisations) do not.
-std::vector<Optimizer::Range> Optimizer::ranges_of(const ModelPlan& plan) {
+std::vector<backend::ParameterRange> Optimizer::ranges_of(const ModelPlan& plan) {
     std::map<std::int64_t, const TensorInfo*> tensors;  // by offset in the arena
     for (const TensorInfo& tensor : plan.tensors) {
         if (tensor.learns) {
             tensors[tensor.offset] = &tensor;
         }
     }
-    std::vector<Range> ranges;
+    std::vector<backend::ParameterRange> ranges;
     for (const auto& [offset, tensor] : tensors) {
         const bool is_weight = tensor->shape.size() > 1;
         if (ranges.empty() || ranges.back().decays != is_weight) {
@@ -73,13 +74,7 @@ void Optimizer::apply(backend::StepContext& step, std::span<float> parameters, s
     if (limits_.clip_norm) {
         device_.clip_norm(grads.data(), grads.size(), *limits_.clip_norm, clip_scratch_.data());
     }
-    const auto at = [](const backend::Buffer& state, std::size_t place) {
-        return state.size() > 0 ? state.data() + place : nullptr;
-    };
-    for (const Range& range : ranges_) {
-        device_.optimizer_step(step, rule_, range.decays, parameters.data() + range.begin, grads.data() + range.begin,
-                               at(state_a_, range.begin), at(state_b_, range.begin), range.size);
-    }
+    device_.optimizer_step(step, rule_, ranges_, parameters.data(), grads.data(), state_a_.data(), state_b_.data());
 }
 
 NamedArrays Optimizer::state() const {

@@ -53,9 +53,10 @@ void check_steps(const Rule& rule, double rate) {
         context->fill(std::vector<std::int64_t>{0},
                       std::vector<StepScalars>{{.optimizer = rule.scalars(rate, number)}});
         device->next_step(*context);
-        device->optimizer_step(*context, rule, true, parameters.data(), device_grads.data(),
+        const ParameterRange all{.begin = 0, .size = count};
+        device->optimizer_step(*context, rule, std::span(&all, 1), parameters.data(), device_grads.data(),
                                rule.states() > 0 ? state_a.data() : nullptr,
-                               rule.states() > 1 ? state_b.data() : nullptr, count);
+                               rule.states() > 1 ? state_b.data() : nullptr);
         const std::vector<float> updated = from_device(*device, parameters);
         Tensor values;
         Tensor moved;
@@ -214,13 +215,52 @@ TEST_CASE("optimizer_step: with decay off it equals the optimizer without weight
         const Buffer grads = on_device(*device, std::vector<float>{1, 2, -3, 0, 5});
         const Buffer a = device->allocate(5);
         const Buffer b = device->allocate(5);
-        device->optimizer_step(*context, rule, decays, parameters.data(), grads.data(), a.data(), b.data(), 5);
+        const ParameterRange all{.begin = 0, .size = 5, .decays = decays};
+        device->optimizer_step(*context, rule, std::span(&all, 1), parameters.data(), grads.data(), a.data(), b.data());
         return from_device(*device, parameters);
     };
     CHECK(moved(Sgd{.momentum = 0.9, .weight_decay = 0.1}, false) == moved(Sgd{.momentum = 0.9}, true));
     CHECK(moved(Sgd{.momentum = 0.9, .weight_decay = 0.1}, true) != moved(Sgd{.momentum = 0.9}, true));
     CHECK(moved(AdamW{.weight_decay = 0.1}, false) == moved(AdamW{.weight_decay = 0}, true));
     CHECK(moved(Adadelta{.weight_decay = 0.1}, false) == moved(Adadelta{}, true));
+}
+
+TEST_CASE("optimizer_step: each range decays or not, also with many ranges of odd sizes, and the rest is unchanged") {
+    const auto device = make_device();
+    const Sgd rule{.momentum = 0.9, .weight_decay = 0.1};
+    std::vector<ParameterRange> ranges;
+    std::vector<bool> decays(3, false);  // of each parameter
+    for (std::size_t i = 0; i < 150; ++i) {
+        const std::size_t size = i == 7 ? 5000 : i % 11 + 1;
+        ranges.push_back({.begin = decays.size(), .size = size, .decays = i % 2 == 0});
+        decays.insert(decays.end(), size, i % 2 == 0);
+    }
+    const std::size_t count = decays.size() + 2;
+    RandomStream random(17, Purpose::test);
+    const Tensor start = normal_tensor(random, count);
+    const Tensor grads = normal_tensor(random, count);
+    const auto moved = [&](std::span<const ParameterRange> of) {
+        const std::vector<std::int32_t> labels{0};
+        const Labels images(labels);
+        const auto context = device->make_step_context(images.images(), 1);
+        context->fill(std::vector<std::int64_t>{0}, std::vector<StepScalars>{{.optimizer = rule.scalars(0.1, 1)}});
+        device->next_step(*context);
+        const Buffer parameters = on_device(*device, start);
+        const Buffer device_grads = on_device(*device, grads);
+        const Buffer state = device->allocate(count);
+        device->optimizer_step(*context, rule, of, parameters.data(), device_grads.data(), state.data(), nullptr);
+        return from_device(*device, parameters);
+    };
+    const ParameterRange whole{.begin = 0, .size = count};
+    const ParameterRange without{.begin = 0, .size = count, .decays = false};
+    const std::vector<float> decayed = moved(std::span(&whole, 1));
+    const std::vector<float> plain = moved(std::span(&without, 1));
+    std::vector<float> expected(start.begin(), start.end());
+    for (std::size_t i = 3; i < decays.size(); ++i) {
+        expected[i] = decays[i] ? decayed[i] : plain[i];
+    }
+
+    CHECK(moved(ranges) == expected);
 }
 
 TEST_CASE("softmax_cross_entropy: a row is correct if its label has the largest logit; the gradient may be null") {

@@ -721,8 +721,12 @@ def optimizer(run, count, name, states, width):
     if states < 2:
         b.values[:] = 0
     new = update(numbers, *(array.values.astype(f64) for array in (g, p, a, b)))
-    run.launch(f"OptimizerUpdate<{name}, {states}, {width}>", *for_each(groups_of(count, width)), state, True, p, g,
-               a if states > 0 else None, b if states > 1 else None, i64(count))
+    # Three ranges of odd sizes; the kernel has room for 64.
+    ends = [0, count // 3 + 1, count // 2, count]
+    ranges = [value for begin, end in zip(ends, ends[1:]) for value in (i64(begin), i64(end - begin), i64(1))]
+    blocks, *rest = for_each(groups_of(count, width))
+    run.launch(f"OptimizerUpdate<{name}, {states}, {width}>", (blocks, 3, 1), *rest, state, *ranges, *[i64(0)] * 3 * 61, p, g,
+               a if states > 0 else None, b if states > 1 else None)
     for array, expected in zip((p, a, b)[:1 + states], new):
         run.check(array, expected)
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,8 +43,9 @@ void check_steps(const Rule& rule, std::size_t count, std::size_t ahead) {
         const Tensor grads = normal_tensor(random, count, 0.1);
         const DeviceArray device_grads(std::vector<float>(grads.begin(), grads.end()), ahead);
         const DeviceArray state(std::vector<StepState>{{.current = {.optimizer = scalars}}});
-        launch_optimizer_step(stream.get(), rule, true, state.data(), parameters.data(), device_grads.data(),
-                              state_or_null(1, state_a), state_or_null(2, state_b), count);
+        const ParameterRange all{.begin = 0, .size = count};
+        launch_optimizer_step(stream.get(), rule, std::span(&all, 1), state.data(), parameters.data(),
+                              device_grads.data(), state_or_null(1, state_a), state_or_null(2, state_b));
         for (std::size_t i = 0; i < count; ++i) {
             Rule::update(scalars, static_cast<float>(grads[i]), expected[i], a[i], b[i]);
         }

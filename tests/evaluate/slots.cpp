@@ -43,10 +43,11 @@ public:
         hesitate();
         WrappedDevice::load_batch(step, out);
     }
-    void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer, bool decays, float* parameters,
-                        const float* grads, float* state_a, float* state_b, std::size_t count) override {
+    void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer,
+                        std::span<const backend::ParameterRange> ranges, float* parameters, const float* grads,
+                        float* state_a, float* state_b) override {
         hesitate();
-        WrappedDevice::optimizer_step(step, optimizer, decays, parameters, grads, state_a, state_b, count);
+        WrappedDevice::optimizer_step(step, optimizer, ranges, parameters, grads, state_a, state_b);
     }
 
 private:

@@ -55,9 +55,10 @@ public:
     void clip_norm(float* grads, std::size_t count, double most, float* scratch) override {
         cpu_->clip_norm(grads, count, most, scratch);
     }
-    void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer, bool decays, float* parameters,
-                        const float* grads, float* state_a, float* state_b, std::size_t count) override {
-        cpu_->optimizer_step(step, optimizer, decays, parameters, grads, state_a, state_b, count);
+    void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer,
+                        std::span<const backend::ParameterRange> ranges, float* parameters, const float* grads,
+                        float* state_a, float* state_b) override {
+        cpu_->optimizer_step(step, optimizer, ranges, parameters, grads, state_a, state_b);
     }
     void average(backend::StepContext& step, const float* values, float* averages, std::size_t count) override {
         cpu_->average(step, values, averages, count);

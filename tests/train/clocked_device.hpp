@@ -3,6 +3,7 @@
 #include "support/wrapped_device.hpp"
 #include "train/world.hpp"
 
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -64,11 +65,12 @@ public:
         clock_.now += VirtualClock::loss;
         WrappedDevice::softmax_cross_entropy(step, logits, outputs, grad);
     }
-    void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer, bool decays, float* parameters,
-                        const float* grads, float* state_a, float* state_b, std::size_t count) override {
+    void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer,
+                        std::span<const backend::ParameterRange> ranges, float* parameters, const float* grads,
+                        float* state_a, float* state_b) override {
         clock_.now += VirtualClock::optimizer;
         ++clock_.optimizer_steps;
-        WrappedDevice::optimizer_step(step, optimizer, decays, parameters, grads, state_a, state_b, count);
+        WrappedDevice::optimizer_step(step, optimizer, ranges, parameters, grads, state_a, state_b);
     }
 
 private:

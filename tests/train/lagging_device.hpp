@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -44,9 +45,10 @@ public:
     void unscale(backend::StepContext& step, float* grads, std::size_t count) override {
         WrappedDevice::unscale(inner(step), grads, count);
     }
-    void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer, bool decays, float* parameters,
-                        const float* grads, float* state_a, float* state_b, std::size_t count) override {
-        WrappedDevice::optimizer_step(inner(step), optimizer, decays, parameters, grads, state_a, state_b, count);
+    void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer,
+                        std::span<const backend::ParameterRange> ranges, float* parameters, const float* grads,
+                        float* state_a, float* state_b) override {
+        WrappedDevice::optimizer_step(inner(step), optimizer, ranges, parameters, grads, state_a, state_b);
     }
     void average(backend::StepContext& step, const float* values, float* averages, std::size_t count) override {
         WrappedDevice::average(inner(step), values, averages, count);

@@ -131,11 +131,10 @@ public:
     /// reproducible.
     virtual void clip_norm(float* grads, std::size_t count, double most, float* scratch) = 0;
     static constexpr std::size_t clip_scratch = 1024;
-    /// Updates `parameters` and the optimizer's state arrays from `grads` with the scalars of the current step. Each
-    /// array has `count` floats. A state array that the optimizer does not use is null. Applies weight decay only if
-    /// `decays` is true.
-    virtual void optimizer_step(StepContext& step, const Optimizer& optimizer, bool decays, float* parameters,
-                                const float* grads, float* state_a, float* state_b, std::size_t count) = 0;
+    /// Updates `ranges` of `parameters` and of the optimizer's state arrays from `grads` with the scalars of the
+    /// current step. A state array that the optimizer does not use is null.
+    virtual void optimizer_step(StepContext& step, const Optimizer& optimizer, std::span<const ParameterRange> ranges,
+                                float* parameters, const float* grads, float* state_a, float* state_b) = 0;
     /// Updates `averages` from `values`: applies averaged() to each pair with the current step's average_share.
     /// `values` and `averages` have `count` floats each.
     virtual void average(StepContext& step, const float* values, float* averages, std::size_t count) = 0;

@@ -3,6 +3,7 @@
 #include "finch/base/portable.hpp"
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <variant>
 
@@ -166,6 +167,13 @@ struct Adadelta {
 };
 
 using Optimizer = std::variant<Sgd, Adam, AdamW, Adadelta>;
+
+/// Consecutive parameters of an arena. Weight decay applies to all of them or to none.
+struct ParameterRange {
+    std::size_t begin = 0;
+    std::size_t size = 0;
+    bool decays = true;
+};
 
 /// Returns the average after `value` is added with weight `share` (torch.lerp). With a share of 1 the result is bitwise
 /// identical to `value`.

@@ -38,18 +38,12 @@ public:
     void set_state(const NamedArrays& state);
 
 private:
-    /// A range of the parameter arena. Weight decay applies to all of its parameters or to none.
-    struct Range {
-        std::size_t begin = 0;
-        std::size_t size = 0;
-        bool decays = true;
-    };
-    [[nodiscard]] static std::vector<Range> ranges_of(const ModelPlan& plan);
+    [[nodiscard]] static std::vector<backend::ParameterRange> ranges_of(const ModelPlan& plan);
 
     backend::Device& device_;
     backend::Optimizer rule_;
     OptimizerLimits limits_;
-    std::vector<Range> ranges_;
+    std::vector<backend::ParameterRange> ranges_;
     backend::Buffer clip_scratch_;  ///< empty without clipping
     std::int64_t steps_ = 0;
     backend::Buffer state_a_;

@@ -168,14 +168,17 @@ public:
     void clip_norm(float* grads, std::size_t count, double most, float* /*scratch*/) override {
         cpu::clip_norm(grads, count, most);
     }
-    void optimizer_step(StepContext& step, const Optimizer& optimizer, bool decays, float* parameters,
-                        const float* grads, float* state_a, float* state_b, std::size_t count) override {
+    void optimizer_step(StepContext& step, const Optimizer& optimizer, std::span<const ParameterRange> ranges,
+                        float* parameters, const float* grads, float* state_a, float* state_b) override {
         if (cpu::own(step).skips()) {
             return;
         }
         const OptimizerScalars& numbers = cpu::own(step).scalars().optimizer;
-        cpu::optimizer_step(optimizer, decays ? numbers : without_decay(numbers), parameters, grads, state_a, state_b,
-                            count);
+        for (const ParameterRange& range : ranges) {
+            const auto at = [&](float* state) { return state != nullptr ? state + range.begin : nullptr; };
+            cpu::optimizer_step(optimizer, range.decays ? numbers : without_decay(numbers), parameters + range.begin,
+                                grads + range.begin, at(state_a), at(state_b), range.size);
+        }
     }
     void average(StepContext& step, const float* values, float* averages, std::size_t count) override {
         if (!cpu::own(step).skips()) {

@@ -115,10 +115,10 @@ public:
     void clip_norm(float* grads, std::size_t count, double most, float* scratch) override {
         launch_clip_norm(stream_.get(), grads, count, most, reinterpret_cast<double*>(scratch));
     }
-    void optimizer_step(StepContext& step, const Optimizer& optimizer, bool decays, float* parameters,
-                        const float* grads, float* state_a, float* state_b, std::size_t count) override {
-        launch_optimizer_step(stream_.get(), optimizer, decays, own(step).view().state, parameters, grads, state_a,
-                              state_b, count);
+    void optimizer_step(StepContext& step, const Optimizer& optimizer, std::span<const ParameterRange> ranges,
+                        float* parameters, const float* grads, float* state_a, float* state_b) override {
+        launch_optimizer_step(stream_.get(), optimizer, ranges, own(step).view().state, parameters, grads, state_a,
+                              state_b);
     }
     void average(StepContext& step, const float* values, float* averages, std::size_t count) override {
         launch_average(stream_.get(), own(step).view().state, values, averages, count);

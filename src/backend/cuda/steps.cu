@@ -11,6 +11,7 @@
 #include "steps.hpp"
 
 #include <algorithm>
+#include <span>
 #include <variant>
 
 namespace finch::backend::cuda {
@@ -36,15 +37,14 @@ void softmax_cross_entropy(cudaStream_t stream, const StepView& step, const floa
                       Kernel{.step = step, .logits = logits, .classes = classes, .grad = grad}));
 }
 
-/// The arguments of one optimizer step.
+/// The arguments of an optimizer's step.
 struct Arena {
     const StepState* state;
-    bool decays;
+    std::span<const ParameterRange> ranges;
     float* parameters;
     const float* grads;
     float* state_a;
     float* state_b;
-    std::int64_t count;
 
     [[nodiscard]] bool is_aligned() const {
         const auto bits = reinterpret_cast<std::uintptr_t>(parameters) | reinterpret_cast<std::uintptr_t>(grads) |
@@ -55,14 +55,23 @@ struct Arena {
 
 template <class Rule, int states, int width>
 void update(cudaStream_t stream, const Arena& arena) {
-    FINCH_CUDA(launch(stream, grid_for(groups_of(arena.count, width)),
-                      OptimizerUpdate<Rule, states, width>{.state = arena.state,
-                                                           .decays = arena.decays,
-                                                           .parameters = arena.parameters,
-                                                           .grads = arena.grads,
-                                                           .state_a = arena.state_a,
-                                                           .state_b = arena.state_b,
-                                                           .count = arena.count}));
+    using Update = OptimizerUpdate<Rule, states, width>;
+    for (auto rest = arena.ranges; !rest.empty();
+         rest = rest.subspan(std::min(rest.size(), std::size_t{most_ranges}))) {
+        const auto ranges = rest.first(std::min(rest.size(), std::size_t{most_ranges}));
+        Update kernel{.state = arena.state,
+                      .ranges = {},
+                      .parameters = arena.parameters,
+                      .grads = arena.grads,
+                      .state_a = arena.state_a,
+                      .state_b = arena.state_b};
+        std::copy(ranges.begin(), ranges.end(), kernel.ranges);
+        const auto largest = std::max_element(ranges.begin(), ranges.end(),
+                                              [](const auto& one, const auto& other) { return one.size < other.size; });
+        Grid grid = grid_for(static_cast<std::int64_t>(largest->size) / width + 2);
+        grid.blocks_y = std::ssize(ranges);
+        FINCH_CUDA(launch(stream, grid, kernel));
+    }
 }
 
 template <class Rule, int states>
@@ -138,9 +147,10 @@ void launch_clip_norm(cudaStream_t stream, float* grads, std::size_t count, doub
                ScaleToNorm{.values = grads, .count = values, .most = most, .parts = blocks, .partial = scratch}));
 }
 
-void launch_optimizer_step(cudaStream_t stream, const Optimizer& optimizer, bool decays, const StepState* state,
-                           float* parameters, const float* grads, float* state_a, float* state_b, std::size_t count) {
-    const Arena arena{state, decays, parameters, grads, state_a, state_b, static_cast<std::int64_t>(count)};
+void launch_optimizer_step(cudaStream_t stream, const Optimizer& optimizer, std::span<const ParameterRange> ranges,
+                           const StepState* state, float* parameters, const float* grads, float* state_a,
+                           float* state_b) {
+    const Arena arena{state, ranges, parameters, grads, state_a, state_b};
     std::visit(
         [&]<class Rule>(const Rule& rule) {
             switch (rule.states()) {

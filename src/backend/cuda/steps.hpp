@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cuda_runtime.h>
+#include <span>
 
 // The parts of a training step that are not layers. All functions enqueue work on `stream` and return immediately. Each
 // function is documented at the method of Device that calls it. All functions throw ApiError if CUDA rejects a launch.
@@ -25,8 +26,9 @@ void launch_unscale(cudaStream_t stream, StepState* state, float* grads, std::si
 /// `scratch` has Device::clip_scratch floats.
 void launch_clip_norm(cudaStream_t stream, float* grads, std::size_t count, double most, double* scratch);
 /// Uses the scalars in state->current. `state_a` and `state_b` may be null if the optimizer does not use them.
-void launch_optimizer_step(cudaStream_t stream, const Optimizer& optimizer, bool decays, const StepState* state,
-                           float* parameters, const float* grads, float* state_a, float* state_b, std::size_t count);
+void launch_optimizer_step(cudaStream_t stream, const Optimizer& optimizer, std::span<const ParameterRange> ranges,
+                           const StepState* state, float* parameters, const float* grads, float* state_a,
+                           float* state_b);
 /// Uses the average_share in state->current.
 void launch_average(cudaStream_t stream, const StepState* state, const float* values, float* averages,
                     std::size_t count);

@@ -7,34 +7,38 @@
 
 namespace finch::backend::cuda {
 
-/// The kernel for one step of an optimizer (finch/backend/optimizer.hpp) over the flat arena of the parameters. If the
-/// step is skipped, the kernel changes nothing. Each thread updates `width` consecutive parameters. If `width` is 4,
-/// all arrays must be aligned to 16 bytes.
+inline constexpr int most_ranges = 64;  ///< of a launch
+
+/// The kernel for one step of an optimizer (finch/backend/optimizer.hpp) over ranges of the flat arena of the
+/// parameters. If the step is skipped, the kernel changes nothing. Each thread updates `width` consecutive parameters.
+/// If `width` is 4, all arrays must be aligned to 16 bytes. Grid: y = ranges.
 template <class Rule, int states, int width>
 struct OptimizerUpdate {
     static constexpr int max_threads = 256;
     const StepState* state;
-    bool decays;
+    ParameterRange ranges[most_ranges];
     float* parameters;
     const float* grads;
     float* state_a;  ///< null if there is no such state
     float* state_b;
-    std::int64_t count;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
         if (state->loss_scale.skips != 0) {
             return;
         }
-        const OptimizerScalars numbers = decays ? state->current.optimizer : without_decay(state->current.optimizer);
-        const std::int64_t groups = (count + width - 1) / width;
-        for (std::int64_t group = thread.global_index(); group < groups; group += thread.global_count()) {
-            const std::int64_t begin = group * width;
-            if (width == 4 && begin + width <= count) {
-                update_four(numbers, begin);
+        const ParameterRange& range = ranges[thread.block_y()];
+        const auto first = static_cast<std::int64_t>(range.begin);
+        const auto end = static_cast<std::int64_t>(range.begin + range.size);
+        const OptimizerScalars numbers =
+            range.decays ? state->current.optimizer : without_decay(state->current.optimizer);
+        for (std::int64_t i = first / width * width + thread.global_index() * width; i < end;
+             i += thread.global_count() * width) {
+            if (width == 4 && i >= first && i + width <= end) {
+                update_four(numbers, i);
             } else {
-                for (std::int64_t i = begin; i < begin + width && i < count; ++i) {
-                    update_one(numbers, i);
+                for (std::int64_t one = i < first ? first : i; one < i + width && one < end; ++one) {
+                    update_one(numbers, one);
                 }
             }
         }
