@@ -147,3 +147,19 @@ TEST_CASE("staged: batch_norm and dropout on 2 and 3 ranks give one rank's weigh
         CHECK(same_on_all(group, shared));
     }
 }
+
+TEST_CASE("staged: activations in bfloat16 on 2 ranks give about one rank's weights, the same on both") {
+    rehearsal::reset();
+    const comm::Group one = alone();
+    const auto datasets = bright_rows(27);
+    const auto device = backend::make_cuda_device(0);
+    const auto none = comm::make_mpi_all_reduce(one, 30);
+    const std::vector<float> single = trained_weights(*device, one, *none, datasets, bfloat16_recipe());
+    const comm::Group group = first_ranks(2);
+    const auto staged = comm::make_staged_all_reduce(group, *device, 30);
+
+    const std::vector<float> shared = trained_weights(*device, group, *staged, datasets, bfloat16_recipe());
+
+    CHECK(difference(shared, single) < 0.01);  // other sums are rounded to other neighbours
+    CHECK(same_on_all(group, shared));
+}

@@ -292,16 +292,16 @@ TEST_CASE("sums, activations, poolings, means and concatenations of stored bfloa
     }
     for (const Pooling kind : {Pooling::max, Pooling::average}) {
         const PoolingShape shape{
-            .kind = kind, .batch = 3, .height = 7, .width = 6, .channels = 10, .kernel = 3, .stride = 2, .padding = 1};
-        const auto outputs = static_cast<std::size_t>(3 * shape.height_out() * shape.width_out() * 10);
+            .kind = kind, .batch = 3, .height = 7, .width = 6, .channels = 16, .kernel = 3, .stride = 2, .padding = 1};
+        const auto outputs = static_cast<std::size_t>(3 * shape.height_out() * shape.width_out() * 16);
         for (const TensorType y : {narrow, wide}) {
             check(*device, shape, inputs_for(input_size(shape), outputs, 0), 1, 1, narrow, y);
         }
     }
-    const MeanShape mean{.batch = 5, .pixels = 12, .channels = 7};
+    const MeanShape mean{.batch = 5, .pixels = 12, .channels = 8};
     for (const TensorType y : {narrow, wide}) {
-        check(*device, mean, inputs_for(input_size(mean), 35, 0), 1, 1, narrow, y);
+        check(*device, mean, inputs_for(input_size(mean), 40, 0), 1, 1, narrow, y);
     }
-    const ConcatenateShape both{.rows = 9, .first = 5, .second = 5};
-    check(*device, both, inputs_for(45, 90, 0, true), 1, 1, narrow, narrow);
+    const ConcatenateShape both{.rows = 9, .first = 8, .second = 8};
+    check(*device, both, inputs_for(72, 144, 0, true), 1, 1, narrow, narrow);
 }

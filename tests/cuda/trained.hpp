@@ -33,6 +33,28 @@ inline train::Recipe residual_recipe() {
     return recipe;
 }
 
+/// Returns a recipe whose activations are stored as bfloat16, with all kinds of gradients: summed over two parts of the
+/// batch and clipped, with averaged weights and with weight decay.
+inline train::Recipe bfloat16_recipe() {
+    using backend::Activation;
+    train::Recipe recipe = calm_recipe();
+    recipe.model = {
+        nn::ConvLayer{.channels = 24},
+        nn::BatchNormLayer{.activation = Activation::relu},
+        nn::BlockLayer{.layers = {nn::ConvLayer{.channels = 32}, nn::BatchNormLayer{.activation = Activation::relu},
+                                  nn::ConvLayer{.channels = 32}, nn::BatchNormLayer{}},
+                       .activation = Activation::relu},
+        nn::GlobalAveragePoolLayer{},
+        nn::FlattenLayer{},
+        nn::LinearLayer{}};
+    recipe.training.precision = train::Precision::bfloat16;
+    recipe.training.optimizer = backend::Sgd{.momentum = 0.9, .weight_decay = 1e-3};
+    recipe.training.average = 0.8;
+    recipe.training.clip_norm = 1;
+    recipe.training.micro_batches = 2;
+    return recipe;
+}
+
 /// Returns the weights and running statistics after a whole training, concatenated.
 inline std::vector<float> trained_weights(backend::Device& device, const comm::Group& group,
                                           comm::AllReduce& all_reduce, const data::Datasets& datasets,

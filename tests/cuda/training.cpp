@@ -91,6 +91,36 @@ TEST_CASE("a residual network with batch_norm and dropout gives the CPU's weight
     CHECK(rehearsal::calls("cudaGraphLaunch") > 0);
 }
 
+TEST_CASE("activations in bfloat16: about float32's weights; calls, graphs and resumes have the same bits") {
+    rehearsal::reset();
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(45);
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+    const auto gpu = backend::make_cuda_device(0);
+    train::Recipe exact = bfloat16_recipe();
+    exact.training.precision = train::Precision::float32;
+    const std::vector<float> expected = trained_weights(*gpu, group, *all_reduce, datasets, exact);
+
+    const std::vector<float> trained = trained_weights(*gpu, group, *all_reduce, datasets, bfloat16_recipe());
+
+    CHECK(difference(trained, expected) < 0.03);
+    CHECK(difference(trained, expected) > 1e-4);  // they were rounded
+    CHECK(rehearsal::calls("cudaGraphLaunch") > 0);
+    CHECK(trained_weights(*gpu, group, *all_reduce, datasets, bfloat16_recipe(), 1) == trained);
+    for (const auto execution : {rehearsal::Execution::late, rehearsal::Execution::others_first}) {
+        rehearsal::set_execution(execution);
+        CHECK(trained_weights(*gpu, group, *all_reduce, datasets, bfloat16_recipe()) == trained);
+        rehearsal::reset();
+    }
+    train::Training first(*gpu, group, *all_reduce, datasets, bfloat16_recipe());
+    static_cast<void>(first.advance(3));
+    train::Training second(*gpu, group, *all_reduce, datasets, bfloat16_recipe());
+    second.restore(first.snapshot());
+    while (second.advance(5) == train::State::running) {
+    }
+    CHECK(tensors(second.snapshot(), "weights/") == trained);
+}
+
 TEST_CASE("averaged weights match the CPU's, with validation between asynchronous steps; calls give the same bits") {
     rehearsal::reset();
     const comm::Group group = alone();

@@ -1,12 +1,16 @@
-// Compares formats for the gradients of convolutions' weights in bfloat16 trainings, on the CPU with emulated rounding.
+// Compares formats of bfloat16 trainings, on the CPU with emulated rounding: those of the gradients of convolutions'
+// weights, and of the activations in memory.
 //   ninja -C build bench_weight_gradients
-//   FINCH_MNIST=DIR build/bench_weight_gradients [SEEDS] [BATCHES] [EPOCHS]      (5, 156, 3)
+//   FINCH_MNIST=DIR build/bench_weight_gradients [SEEDS] [BATCHES] [EPOCHS] [FORMAT]      (5, 156, 3, all)
 // Batches have 64 images; the number of training images is a multiple of it, since padding of a batch has no gradients.
 // In all formats but the first, forward and the gradient of x read and write bfloat16. The formats of the gradients of
 // the weights:
 //   float32    all passes in float32
-//   tf32       factors of 10 bits of mantissa, a float32 sum: what Finch does on GPUs
+//   tf32       factors of 10 bits of mantissa, a float32 sum: what Finch does on GPUs for activations in float32
 //   bfloat16   factors of 7 bits, and the sum is rounded to 7 bits: what torch.autocast does
+//   stored     as bfloat16; and all activations and their gradients but the logits are rounded to 7 bits in memory:
+//   what
+//              Finch does on GPUs
 // For each network and format, prints the mean validation accuracy and loss over the seeds, and the relative error of a
 // weight gradient after the first step.
 #include "finch/base/format.hpp"
@@ -38,9 +42,9 @@ using namespace finch;
 
 namespace {
 
-enum class Format : std::uint8_t { float32, tf32, bfloat16 };
-constexpr std::array formats{Format::float32, Format::tf32, Format::bfloat16};
-constexpr std::array<std::string_view, 3> names{"float32", "tf32", "bfloat16"};
+enum class Format : std::uint8_t { float32, tf32, bfloat16, stored };
+constexpr std::array formats{Format::float32, Format::tf32, Format::bfloat16, Format::stored};
+constexpr std::array<std::string_view, 4> names{"float32", "tf32", "bfloat16", "stored"};
 
 /// Returns the nearest number with `bits` bits of mantissa (ties to even).
 float rounded(float value, int bits) {
@@ -70,20 +74,22 @@ public:
         : shape_(shape), format_(format), errors_(errors), bias_(static_cast<std::size_t>(shape.channels_out)) {
         shape.activation = backend::Activation::none;
         exact_ = device.make_exact(shape);
+        parameters_.resize(weights() + bias_.size());
     }
 
     void pack(const float* parameters, float* buffers) override {
-        std::vector<float> values = rounded(parameters, weights(), 7);
-        values.resize(weights() + bias_.size());
+        for (std::size_t i = 0; i < weights(); ++i) {
+            parameters_[i] = rounded(parameters[i], 7);
+        }
         std::copy_n(parameters + weights(), bias_.size(), bias_.begin());
-        exact_->pack(values.data(), buffers);
+        exact_->pack(parameters_.data(), buffers);
     }
     void forward(const backend::Pass& pass, std::span<const float* const> x, float* y) override {
         const std::vector<float> of_x = rounded(x[0], inputs(), 7);
         const float* const only = of_x.data();
         exact_->forward(pass, std::span(&only, 1), y);
         for (std::size_t i = 0; i < outputs(); ++i) {
-            y[i] = rounded(y[i], 7) + bias_[i % bias_.size()];
+            y[i] = rounded(y[i], 7) + (skips_bias() ? 0.0F : bias_[i % bias_.size()]);
             y[i] = static_cast<float>(reference::activate(shape_.activation, static_cast<double>(y[i])));
         }
     }
@@ -109,7 +115,7 @@ public:
         std::vector<float> ignored(inputs());
         float* const ignored_grad = ignored.data();
         run(format_ == Format::tf32 ? 10 : 7, std::span(&ignored_grad, 1), grad_parameters);
-        if (format_ == Format::bfloat16) {
+        if (format_ != Format::tf32) {
             std::transform(grad_parameters, grad_parameters + weights(), grad_parameters,
                            [](float value) { return rounded(value, 7); });
         }
@@ -122,13 +128,17 @@ public:
             is_measured_ = true;
         }
         std::fill(grad_parameters + weights(), grad_parameters + all, 0.0F);
-        for (std::size_t i = 0; i < outputs(); ++i) {
+        for (std::size_t i = 0; i < outputs() && !skips_bias(); ++i) {
             grad_parameters[weights() + i % bias_.size()] += grad_y[i];
         }
     }
     [[nodiscard]] std::string implementation() const override { return "rounded: " + exact_->implementation(); }
 
 private:
+    /// True if the batch normalisation after the convolution has the bias (BatchNormShape::bias_of_x).
+    [[nodiscard]] bool skips_bias() const {
+        return format_ == Format::stored && shape_.activation == backend::Activation::none;
+    }
     [[nodiscard]] std::size_t weights() const { return static_cast<std::size_t>(shape_.weights()); }
     [[nodiscard]] std::size_t inputs() const {
         return static_cast<std::size_t>(shape_.batch * shape_.height * shape_.width * shape_.channels_in);
@@ -142,7 +152,41 @@ private:
     Errors& errors_;
     bool is_measured_ = false;
     std::vector<float> bias_;
+    std::vector<float> parameters_;              ///< of `exact_`: rounded weights, no bias
     std::unique_ptr<backend::Operation> exact_;  ///< float32, without the activation
+};
+
+void round(float* values, std::size_t count) {
+    std::transform(values, values + count, values, [](float value) { return rounded(value, 7); });
+}
+
+/// An operation whose output and gradients of inputs are stored with 7 bits of mantissa.
+class StoredOperation : public backend::Operation {
+public:
+    StoredOperation(std::unique_ptr<backend::Operation> operation, std::int64_t inputs, std::int64_t outputs)
+        : operation_(std::move(operation)),
+          inputs_(static_cast<std::size_t>(inputs)),
+          outputs_(static_cast<std::size_t>(outputs)) {}
+
+    void pack(const float* parameters, float* buffers) override { operation_->pack(parameters, buffers); }
+    void forward(const backend::Pass& pass, std::span<const float* const> x, float* y) override {
+        operation_->forward(pass, x, y);
+        round(y, outputs_);
+    }
+    void backward(const backend::Pass& pass, std::span<const float* const> x, const float* y, float* grad_y,
+                  std::span<float* const> grad_x, float* grad_parameters) override {
+        operation_->backward(pass, x, y, grad_y, grad_x, grad_parameters);
+        if (grad_x[0] != nullptr) {
+            round(grad_x[0], inputs_);
+        }
+    }
+    [[nodiscard]] std::size_t forward_sums() const override { return operation_->forward_sums(); }
+    [[nodiscard]] std::size_t backward_sums() const override { return operation_->backward_sums(); }
+    [[nodiscard]] std::string implementation() const override { return "stored: " + operation_->implementation(); }
+
+private:
+    std::unique_ptr<backend::Operation> operation_;
+    std::size_t inputs_, outputs_;
 };
 
 class RoundingDevice : public test::WrappedDevice {
@@ -150,14 +194,32 @@ public:
     RoundingDevice(Format format, Errors& errors) : format_(format), errors_(errors) {}
 
     [[nodiscard]] std::unique_ptr<backend::Operation> make(const backend::OperationShape& shape) override {
-        const auto* const of = std::get_if<backend::ConvolutionShape>(&shape);
-        if (of == nullptr || format_ == Format::float32) {
-            return WrappedDevice::make(shape);
+        if (const auto* const of = std::get_if<backend::ConvolutionShape>(&shape);
+            of != nullptr && format_ != Format::float32) {
+            return stored(std::make_unique<RoundedConvolution>(*this, *of, format_, errors_),
+                          of->batch * of->height * of->width * of->channels_in,
+                          of->batch * of->height_out() * of->width_out() * of->channels_out);
         }
-        return std::make_unique<RoundedConvolution>(*this, *of, format_, errors_);
+        if (const auto* const norm = std::get_if<backend::BatchNormShape>(&shape)) {
+            const std::int64_t count = norm->batch * norm->pixels * norm->channels;
+            return stored(WrappedDevice::make(shape), count, count);
+        }
+        if (const auto* const pool = std::get_if<backend::PoolingShape>(&shape)) {
+            return stored(WrappedDevice::make(shape), pool->batch * pool->height * pool->width * pool->channels,
+                          pool->batch * pool->height_out() * pool->width_out() * pool->channels);
+        }
+        return WrappedDevice::make(shape);
     }
 
 private:
+    [[nodiscard]] std::unique_ptr<backend::Operation> stored(std::unique_ptr<backend::Operation> operation,
+                                                             std::int64_t inputs, std::int64_t outputs) const {
+        if (format_ != Format::stored) {
+            return operation;
+        }
+        return std::make_unique<StoredOperation>(std::move(operation), inputs, outputs);
+    }
+
     Format format_;
     Errors& errors_;
 };
@@ -194,8 +256,8 @@ double deviation_of(const std::vector<double>& values) {
 int main(int argc, char** argv) {
     const char* const folder = std::getenv("FINCH_MNIST");
     const auto argument = [&](int place, int usual) { return argc > place ? std::atoi(argv[place]) : usual; };
-    if (folder == nullptr || argc > 4) {
-        fmt::print(stderr, "usage: FINCH_MNIST=DIR bench_weight_gradients [SEEDS] [BATCHES] [EPOCHS]\n");
+    if (folder == nullptr || argc > 5) {
+        fmt::print(stderr, "usage: FINCH_MNIST=DIR bench_weight_gradients [SEEDS] [BATCHES] [EPOCHS] [FORMAT]\n");
         return 2;
     }
     const comm::Session session(argc, argv);
@@ -203,6 +265,9 @@ int main(int argc, char** argv) {
     const auto all_reduce = comm::make_mpi_all_reduce(group, 60.0);
     for (const bool is_normalised : {false, true}) {
         for (const Format format : formats) {
+            if (argc > 4 && names.at(static_cast<std::size_t>(format)) != argv[4]) {
+                continue;
+            }
             std::vector<double> accuracies;
             std::vector<double> losses;
             Errors errors;

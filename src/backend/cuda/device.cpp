@@ -137,8 +137,8 @@ private:
         return path_ != CudaPath::library && direct_suits(stream_.facts(), shape);
     }
 
-    /// Returns whether an operation supports a shape of which at least one tensor is bfloat16. The kernels read 8
-    /// channels at once, and tensor cores need channels in multiples of 8.
+    /// Returns whether an operation supports a shape of which at least one tensor is bfloat16. Some kernels read 8
+    /// numbers at once, and tensor cores need channels in multiples of 8.
     [[nodiscard]] bool stores_bfloat16(const auto& shape) const {
         const auto is_narrow = [](TensorType type) { return type == TensorType::bfloat16; };
         if constexpr (requires { shape.channels_in; }) {
@@ -148,13 +148,12 @@ private:
                    (!is_narrow(shape.y_type) || shape.channels_out % 8 == 0);
         } else if constexpr (requires { shape.momentum; }) {
             return shape.channels % 8 == 0;
-        } else if constexpr (
-            requires { shape.x_type; } && !requires { shape.count; } && !requires { shape.rows; }) {
-            return is_narrow(shape.x_type);
         } else if constexpr (requires { shape.count; }) {
             return is_narrow(shape.x_type) && is_narrow(shape.y_type) && shape.count % 8 == 0;
         } else if constexpr (requires { shape.rows; }) {
-            return is_narrow(shape.x_type) && is_narrow(shape.y_type);
+            return is_narrow(shape.x_type) && is_narrow(shape.y_type) && shape.first % 8 == 0 && shape.second % 8 == 0;
+        } else if constexpr (requires { shape.x_type; }) {
+            return is_narrow(shape.x_type) && shape.channels % 8 == 0;
         } else {
             return false;
         }
