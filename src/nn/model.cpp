@@ -192,10 +192,22 @@ void Model::forward(Replica& replica, const backend::Pass& pass) {
 }
 
 void Model::backward(Replica& replica, const backend::Pass& pass, const Ready& ready) {
+    std::int64_t announced = 0;
+    std::int64_t computed = 0;
+    const auto announce = [&] {
+        device_.finish_grads();
+        if (computed > announced) {
+            ready(std::exchange(announced, computed), computed);
+        }
+    };
     for (std::size_t i = replica.operations.size(); i-- > 0;) {
         const Node& node = plan_.nodes[i];
         if (!node.has_backward) {
             continue;
+        }
+        const bool finishes = node.parameters > 0 && !replica.operations[i]->leaves_sums();
+        if (finishes) {
+            announce();  // before the sums over the ranks that this operation may need
         }
         replica.inputs.clear();
         replica.grad_inputs.clear();
@@ -215,9 +227,13 @@ void Model::backward(Replica& replica, const backend::Pass& pass, const Ready& r
             }
         }
         if (node.parameters > 0 && pass.is_last_block) {
-            ready(node.parameters_offset, node.parameters_offset + node.parameters);
+            computed = node.parameters_offset + node.parameters;
+        }
+        if (finishes) {
+            announce();
         }
     }
+    announce();
 }
 
 void Model::set_state(const ModelState& state) {

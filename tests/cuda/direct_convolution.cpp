@@ -7,6 +7,8 @@
 
 #include <array>
 #include <doctest/doctest.h>
+#include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -166,6 +168,62 @@ TEST_CASE("a kernel of 5 gives the reference's results with every padding that i
                                    .padding_after = after,
                                    .activation = Activation::sigmoid});
         }
+}
+
+TEST_CASE("an input's gradient that needs more threads than the weights' gradient is right") {
+    const auto device = make_device();
+    check_direct(*device, {.batch = 2,
+                           .height = 8,
+                           .width = 32,
+                           .channels_in = 14,  // 256 and 224 threads
+                           .channels_out = 3,
+                           .kernel = 5,
+                           .padding_before = 2,
+                           .padding_after = 2,
+                           .activation = Activation::tanh});
+}
+
+TEST_CASE("finish_grads: completes the gradients of more layers than one kernel takes, without deleted operations") {
+    const auto device = make_device();
+    std::vector<std::unique_ptr<Trial<ConvolutionShape>>> trials;
+    std::vector<Buffer> grad_y, grad_x, grads;
+    std::vector<std::vector<float>> expected;
+    for (std::int64_t i = 0; i < 19; ++i) {
+        trials.push_back(std::make_unique<Trial<ConvolutionShape>>(*device,
+                                                                   ConvolutionShape{.batch = 2,
+                                                                                    .height = 5,
+                                                                                    .width = 6,
+                                                                                    .channels_in = 1 + i % 16,
+                                                                                    .channels_out = 1 + 5 * i % 16,
+                                                                                    .kernel = 3,
+                                                                                    .padding_before = 1,
+                                                                                    .padding_after = 1},
+                                                                   static_cast<std::uint64_t>(i)));
+        Trial<ConvolutionShape>& trial = *trials.back();
+        grad_y.push_back(on_device(*device, normal_tensor(trial.random, trial.expected.size())));
+        grad_x.push_back(device->allocate(trial.x.size()));
+        grads.push_back(device->allocate(trial.parameters.size()));
+        backward(*device, *trial.operation, trial.device_x, trial.device_y, grad_y.back(), grad_x.back(), grads.back());
+        expected.push_back(from_device(*device, grads.back()));
+        device->clear(grads.back().data(), grads.back().size());
+    }
+    TrialStep step(*device);
+    constexpr std::size_t deleted = 2;
+
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+        const float* const x = trials[i]->device_x.data();
+        float* const to = grad_x[i].data();
+        trials[i]->operation->backward(step.pass(), std::span(&x, 1), trials[i]->device_y.data(), grad_y[i].data(),
+                                       std::span(&to, 1), grads[i].data());
+    }
+    trials[deleted]->operation.reset();
+    device->finish_grads();
+
+    expected[deleted].assign(expected[deleted].size(), 0.0F);
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+        CAPTURE(i);
+        CHECK(from_device(*device, grads[i]) == expected[i]);
+    }
 }
 
 TEST_CASE("repeated runs give the same bits for every thread order: no barrier is missing") {

@@ -298,8 +298,8 @@ def tile_sizes(rows, columns, kernel, channels, threads, of_columns):
     return [rows, pitch, plane, strip, items, paired, divisor(pitch * vectors), divisor(vectors)]
 
 
-def launch_direct(run, variant, sizes, batch, rows, activation, x, slope_of, parameters, y, partials=(None, 0, 0, None)):
-    """`sizes`: the members of ConvolutionSizes."""
+def plan_direct(variant, sizes, batch, rows, activation, x, slope_of, parameters, y):
+    """Returns the blocks, threads, shared bytes and members of a DirectConvolution. `sizes`: the members of ConvolutionSizes."""
     (kernel, pixels, outputs), channels, width_out, channels_out = variant, sizes[2], sizes[4], sizes[5]
     groups, segments = groups_of(channels_out, outputs), groups_of(width_out, pixels)
     weight_plane = kernel * groups_of(kernel * outputs, 4) * 4
@@ -308,15 +308,20 @@ def launch_direct(run, variant, sizes, batch, rows, activation, x, slope_of, par
         columns = segments * pixels - pixels + groups_of(pixels + kernel - 1, pixels) * pixels
         threads = min(256, groups_of(rows * segments * groups, 32) * 32)
         tile = tile_sizes(rows, columns, kernel, channels, threads, True)
-        shared = 4 * max(channels * (tile[2] + groups * weight_plane), rows * width_out * channels_out, 256)
+        shared = 4 * max(channels * (tile[2] + groups * weight_plane), rows * width_out * channels_out)
         if rows == 1 or shared <= 72 * 1024 and rows * segments * groups <= 256:
             break
         rows = groups_of(rows, 2)
     bands = groups_of(sizes[3], rows)
     minor = channels if slope_of is None else channels_out
-    run.launch(f"DirectConvolution<{kernel}, {pixels}, {outputs}>", batch * bands + groups_of(partials[2], 32), threads, shared, sizes, tile,
-               batch * bands, *map(divisor, (bands, segments, rows * segments, minor)), groups, width_out * channels_out % 4 == 0,
-               slope_of is not None, ACTIVATIONS.index(activation), x, slope_of, parameters, y, list(partials))
+    return batch * bands, threads, shared, [
+        sizes, tile, *map(divisor, (bands, segments, rows * segments, minor)), groups, width_out * channels_out % 4 == 0,
+        slope_of is not None, ACTIVATIONS.index(activation), x, slope_of, parameters, y]
+
+
+def launch_direct(run, variant, *arguments):
+    *grid, members = plan_direct(variant, *arguments)
+    run.launch(f"DirectConvolution<{', '.join(map(str, variant))}>", *grid, *members)
 
 
 @case(lambda kernel, pixels, outputs: (1, 6, 6, 2, 2, kernel // 2, kernel // 2, 3, "none"),
@@ -336,12 +341,42 @@ def direct_convolution(run, size, *variant):
     launch_direct(run, variant, [height, width, channels, *out, channels_out, before], batch, min(rows, out[0]), activation, x, None,
                   parameters, y)
     run.check(y, activate(activation, convolve(x.values, weight, before, after) + parameters.values[count:]))
-    [partial], sums = run.inputs(partial=(17, 61)), run.output("sums", 61)
     launch_direct(run, variant, [*out, channels_out, height, width, channels, kernel - 1 - before], batch, min(rows, height), activation,
-                  grad_y, y, parameters, grad_x, (partial, 17, 61, sums))
-    run.check(sums, partial.values.astype(f64).sum(0))
-    turned = weight[:, :, ::-1, ::-1].swapaxes(0, 1)
-    run.check(grad_x, convolve(grad_y.values * slope(activation, y.values), turned, kernel - 1 - before, kernel - 1 - after))
+                  grad_y, y, parameters, grad_x)
+    grad = grad_y.values * slope(activation, y.values)
+    run.check(grad_x, convolve(grad, weight[:, :, ::-1, ::-1].swapaxes(0, 1), kernel - 1 - before, kernel - 1 - after))
+
+
+def plan_weight_gradient(kernel, outputs, sizes, batch, rows, activation, x, y, grad_y, partial):
+    """Returns the threads, shared bytes and members of a DirectWeightGradient. `sizes`: the members of ConvolutionSizes."""
+    _, _, channels, height_out, width_out, channels_out, _ = sizes
+    items = channels * kernel
+    slices = max(1, 256 // items)
+    threads = min(256, groups_of(slices * items, 32) * 32)
+    tile = tile_sizes(rows, width_out + kernel - 1, kernel, channels, threads, False)
+    planes, piece = groups_of(channels * tile[2], 4) * 4, groups_of(width_out, groups_of(width_out, 8))
+    shared = 4 * max(planes + rows * width_out * groups_of(outputs, 4) * 4, threads * (kernel * outputs + 1))
+    vectors = channels_out if channels_out % 2 else channels_out // 2
+    return threads, shared, [
+        sizes, tile, batch, divisor(groups_of(height_out, rows)), piece,
+        *map(divisor, (groups_of(width_out, piece), items, items * kernel, vectors)), slices, ACTIVATIONS.index(activation), x, y, grad_y,
+        partial]
+
+
+def add_partials(run, *layers):
+    """A layer is (partial, sums)."""
+    members = [[partial, *partial.values.shape, sums] for partial, sums in layers]
+    groups = groups_of(max(sums.values.size for _, sums in layers), 32)
+    run.launch("AddPartials", (groups, len(layers), 1), 256, 1024, *members, *[[None, 0, 0, None]] * (16 - len(layers)))
+
+
+def weight_gradients(x, grad, kernel, before, after):
+    """The gradients of a convolution's weights and biases, from the gradient before the activation."""
+    padded = np.pad(x.astype(f64), ((0, 0), (before, after), (before, after), (0, 0)))
+    weight = np.zeros((grad.shape[3], x.shape[3], kernel, kernel))
+    for r, c in np.ndindex(kernel, kernel):
+        weight[:, :, r, c] = np.tensordot(grad, padded[:, r:r + grad.shape[1], c:c + grad.shape[2]], ((0, 1, 2), (0, 1, 2)))
+    return np.concatenate([weight.ravel(), grad.sum((0, 1, 2))])
 
 
 @case(lambda kernel, outputs: (1, 6, 6, 1, 2, kernel // 2, kernel // 2, 6, 1, "none"),
@@ -352,24 +387,40 @@ def weight_gradient(run, size, kernel, outputs):
     batch, height, width, channels, channels_out, before, after, rows, blocks, activation = size
     out = [extent + before + after - kernel + 1 for extent in (height, width)]
     x, y, grad_y = run.inputs(x=(batch, height, width, channels), y=(batch, *out, channels_out), grad_y=(batch, *out, channels_out))
-    items = channels * kernel
-    slices = max(1, 256 // items)
-    threads = min(256, groups_of(slices * items, 32) * 32)
-    tile = tile_sizes(rows, out[1] + kernel - 1, kernel, channels, threads, False)
-    planes, piece = groups_of(channels * tile[2], 4) * 4, groups_of(out[1], groups_of(out[1], 8))
-    shared = 4 * max(planes + rows * out[1] * groups_of(outputs, 4) * 4, threads * (kernel * outputs + 1))
-    count, vectors = channels_out * (items * kernel + 1), channels_out if channels_out % 2 else channels_out // 2
-    partial, grads = run.output("partial", (blocks, count)), run.output("grad_parameters", count)
-    run.launch(f"DirectWeightGradient<{kernel}, {outputs}>", blocks, threads, shared, [height, width, channels, *out, channels_out, before],
-               tile, batch, divisor(groups_of(out[0], rows)), piece, *map(divisor, (groups_of(out[1], piece), items, items * kernel, vectors)),
-               slices, ACTIVATIONS.index(activation), x, y, grad_y, partial)
-    run.launch("AddPartials", groups_of(count, 32), 256, 1024, partial, blocks, count, grads)
-    grad = grad_y.values * slope(activation, y.values)
-    padded = np.pad(x.values.astype(f64), ((0, 0), (before, after), (before, after), (0, 0)))
-    weight = np.zeros((channels_out, channels, kernel, kernel))
-    for r, c in np.ndindex(kernel, kernel):
-        weight[:, :, r, c] = np.tensordot(grad, padded[:, r:r + out[0], c:c + out[1]], ((0, 1, 2), (0, 1, 2)))
-    run.check(grads, np.concatenate([weight.ravel(), grad.sum((0, 1, 2))]))
+    partial = run.output("partial", (blocks, channels_out * (channels * kernel**2 + 1)))
+    [other], sums = run.inputs(other=(17, 61)), run.output("sums", 61)
+    grads = run.output("grad_parameters", partial.values.shape[1])
+    *block, members = plan_weight_gradient(kernel, outputs, [height, width, channels, *out, channels_out, before], batch, rows, activation,
+                                           x, y, grad_y, partial)
+    run.launch(f"DirectWeightGradient<{kernel}, {outputs}>", blocks, *block, *members)
+    add_partials(run, (other, sums), (partial, grads))
+    run.check(sums, other.values.astype(f64).sum(0))
+    run.check(grads, weight_gradients(x.values, grad_y.values * slope(activation, y.values), kernel, before, after))
+
+
+@case(lambda kernel, weight_outputs, outputs: (1, 6, 6, 2, 2, kernel // 2, kernel // 2, 6, 1, "none"),
+      lambda kernel, weight_outputs, outputs: (2, 7, 11, outputs, weight_outputs - 1, kernel - 1, 0, 3, 5, "tanh"),
+      lambda kernel, weight_outputs, outputs: (8, 28, 28, 2 * outputs, weight_outputs, kernel // 2, kernel // 2, 4, 56, "relu"),
+      *itertools.product((3, 5), (4, 8, 10, 16), (4, 5)))
+def both_gradients(run, size, kernel, weight_outputs, outputs):
+    batch, height, width, channels, channels_out, before, after, rows, blocks, activation = size
+    out = [extent + before + after - kernel + 1 for extent in (height, width)]
+    count = channels_out * channels * kernel**2
+    x, y, grad_y, parameters = run.inputs(x=(batch, height, width, channels), y=(batch, *out, channels_out),
+                                          grad_y=(batch, *out, channels_out), parameters=count)
+    partial, grads = run.output("partial", (blocks, count + channels_out)), run.output("grad_parameters", count + channels_out)
+    grad_x = run.output("grad_x", x.values.shape)
+    threads, shared, weights = plan_weight_gradient(kernel, weight_outputs, [height, width, channels, *out, channels_out, before], batch,
+                                                    rows, activation, x, y, grad_y, partial)
+    input_blocks, _, input_shared, of_input = plan_direct(
+        (kernel, 2, outputs), [*out, channels_out, height, width, channels, kernel - 1 - before], batch, min(rows, height), activation,
+        grad_y, y, parameters, grad_x)
+    run.launch(f"DirectGradients<{kernel}, {weight_outputs}, {outputs}>", blocks + input_blocks, threads, max(shared, input_shared), weights,
+               of_input, blocks)
+    add_partials(run, (partial, grads))
+    grad, weight = grad_y.values * slope(activation, y.values), parameters.values.reshape(channels_out, channels, kernel, kernel)
+    run.check(grads, weight_gradients(x.values, grad, kernel, before, after))
+    run.check(grad_x, convolve(grad, weight[:, :, ::-1, ::-1].swapaxes(0, 1), kernel - 1 - before, kernel - 1 - after))
 
 
 # ---- Linear layers. The columns of x are HWC, those of the weights CHW. ----

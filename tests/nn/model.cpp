@@ -33,7 +33,7 @@ ModelPlan every_layer(Activation activation) {
 
 }  // namespace
 
-TEST_CASE("backward: the ready ranges cover the arena in order, without gaps") {
+TEST_CASE("backward: the ready ranges cover the arena in order, without gaps, and are final") {
     Trial trial(every_layer(Activation::relu), batch);
 
     (void)trial.loss();
@@ -46,6 +46,7 @@ TEST_CASE("backward: the ready ranges cover the arena in order, without gaps") {
         at = end;
     }
     CHECK(at == trial.model.plan().parameters);
+    CHECK(trial.grads_when_ready == trial.grads());
 }
 
 TEST_CASE("backward: every tensor's gradient matches finite differences of the loss") {

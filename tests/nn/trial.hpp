@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -49,7 +50,13 @@ struct Trial {
                                       trains ? model.grad_logits() : nullptr);
         if (trains) {
             ranges.clear();
-            model.backward(pass, [&](std::int64_t begin, std::int64_t end) { ranges.emplace_back(begin, end); });
+            grads_when_ready.resize(state.parameters.size());
+            model.backward(pass, [&](std::int64_t begin, std::int64_t end) {
+                ranges.emplace_back(begin, end);
+                device->download(model.grads().data() + begin,
+                                 std::span(grads_when_ready)
+                                     .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));
+            });
         }
         return context->sums().loss / static_cast<double>(samples);
     }
@@ -69,6 +76,7 @@ struct Trial {
     std::unique_ptr<backend::StepContext> context;
     nn::ModelState state;
     std::vector<std::pair<std::int64_t, std::int64_t>> ranges;  ///< of the last backward pass
+    std::vector<float> grads_when_ready;                        ///< each range, when the backward pass announced it
 };
 
 /// Checks every tensor's gradient by finite differences. All entries of a tensor are moved along the signs of its

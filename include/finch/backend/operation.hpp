@@ -325,6 +325,9 @@ public:
     /// and must not be changed.
     virtual void backward(const Pass& pass, std::span<const float* const> x, const float* y, float* grad_y,
                           std::span<float* const> grad_x, float* grad_parameters) = 0;
+    /// True if backward() leaves the last sums of `grad_parameters` to Device::finish_grads(), which then completes the
+    /// gradients of all such operations at once.
+    [[nodiscard]] virtual bool leaves_sums() const { return false; }
     /// Returns how many doubles one call of forward() in training sums over the ranks; 0 if none. backward_sums()
     /// returns the same number for backward().
     [[nodiscard]] virtual std::size_t forward_sums() const { return 0; }

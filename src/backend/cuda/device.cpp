@@ -78,9 +78,11 @@ public:
     [[nodiscard]] std::int64_t scratch_bytes(const OperationShape& shape) override {
         return std::visit(
             [&](const auto& known) -> std::int64_t {
-                if constexpr (requires { make_direct(stream_, known); }) {
+                if constexpr (requires { direct_scratch(stream_, known); }) {
                     return static_cast<std::int64_t>(is_direct(known) ? direct_scratch(stream_, known)
                                                                       : library_scratch(stream_, known));
+                } else if constexpr (requires { library_scratch(stream_, known); }) {
+                    return is_direct(known) ? 0 : static_cast<std::int64_t>(library_scratch(stream_, known));
                 } else if constexpr (requires { scratch(stream_, known); }) {
                     return static_cast<std::int64_t>(scratch(stream_, known));
                 } else {
@@ -89,6 +91,13 @@ public:
             },
             shape);
     }
+    [[nodiscard]] std::int64_t kept_bytes(const OperationShape& shape) override {
+        const auto* convolution = std::get_if<ConvolutionShape>(&shape);
+        return convolution != nullptr && is_direct(*convolution)
+                   ? static_cast<std::int64_t>(direct_partials(stream_, *convolution))
+                   : 0;
+    }
+    void finish_grads() override { cuda::finish_grads(stream_); }
     void accumulate(const float* from, float* to, std::size_t count, TensorType type) override {
         cuda::accumulate(stream_.get(), from, to, static_cast<std::int64_t>(count), type);
     }

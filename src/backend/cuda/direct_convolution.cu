@@ -2,8 +2,7 @@
 #include "finch/backend/operation.hpp"
 
 #include "kernels/add_partials.hpp"
-#include "kernels/convolution_forward.hpp"
-#include "kernels/convolution_weight_gradient.hpp"
+#include "kernels/convolution_gradients.hpp"
 #include "operations.hpp"
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace finch::backend::cuda {
 namespace {
@@ -109,26 +109,69 @@ ConvolutionSizes gradient_sizes(const ConvolutionShape& shape) {
             .padding = whole(shape.kernel - 1 - shape.padding_before)};
 }
 
-/// The kernel arguments that change from call to call.
-struct Pointers {
-    const float* x;
-    const float* slope_of;
+/// The tensors of a call.
+struct Tensors {
     const float* parameters;
-    float* y;
-    AddPartials partials = {};  ///< also adds these, if there are any
-};
-
-/// A planned convolution with all kernel arguments except the pointers.
-struct DirectPass {
-    std::string name;
-    int items;  ///< of a block, one per thread
-    std::size_t shared_bytes;
-    std::function<void(cudaStream_t stream, const Pointers& pointers)> run;
+    const float* x;
+    const float* y = nullptr;       ///< in backward
+    const float* grad_y = nullptr;  ///< in backward
+    float* to;                      ///< y, in backward the gradient of x
+    float* partial = nullptr;       ///< in backward: BackwardPass::partial_bytes()
 };
 
 template <int kernel, int pixels, int outputs>
-DirectPass plan_kernel(const ConvolutionSizes& sizes, std::int64_t batch, int wanted_rows, Activation activation,
-                       bool is_gradient) {
+[[nodiscard]] auto with_tensors(DirectConvolution<kernel, pixels, outputs> planned, const Tensors& tensors) {
+    planned.x = planned.is_gradient ? tensors.grad_y : tensors.x;
+    planned.slope_of = tensors.y;
+    planned.parameters = tensors.parameters;
+    planned.y = tensors.to;
+    return planned;
+}
+template <int kernel, int outputs>
+[[nodiscard]] auto with_tensors(DirectWeightGradient<kernel, outputs> planned, const Tensors& tensors) {
+    planned.x = tensors.x;
+    planned.y = tensors.y;
+    planned.grad_y = tensors.grad_y;
+    planned.partial = tensors.partial;
+    return planned;
+}
+template <int kernel, int weight_outputs, int outputs>
+[[nodiscard]] auto with_tensors(DirectGradients<kernel, weight_outputs, outputs> planned, const Tensors& tensors) {
+    planned.weights = with_tensors(planned.weights, tensors);
+    planned.input = with_tensors(planned.input, tensors);
+    return planned;
+}
+
+/// A kernel with all arguments except the tensors.
+template <class Kernel>
+struct Planned {
+    Kernel kernel;
+    Grid grid;
+    int items;  ///< of a block, one per thread
+};
+
+/// A planned kernel of any type.
+struct DirectPass {
+    std::string name;
+    int items;
+    std::size_t shared_bytes;
+    std::function<void(cudaStream_t stream, const Tensors& tensors)> run;
+};
+
+template <class Kernel>
+DirectPass direct_pass(const Planned<Kernel>& planned, std::string name = {}) {
+    return {.name = std::move(name),
+            .items = planned.items,
+            .shared_bytes = planned.grid.shared_bytes,
+            .run = [planned](cudaStream_t stream, const Tensors& tensors) {
+                FINCH_CUDA(launch(stream, planned.grid, with_tensors(planned.kernel, tensors)));
+            }};
+}
+
+template <int kernel, int pixels, int outputs>
+Planned<DirectConvolution<kernel, pixels, outputs>> plan_convolution(const ConvolutionSizes& sizes, std::int64_t batch,
+                                                                     int wanted_rows, Activation activation,
+                                                                     bool is_gradient) {
     using Kernel = DirectConvolution<kernel, pixels, outputs>;
     const int groups = parts_of(sizes.channels_out, outputs);
     const int segments = parts_of(sizes.width_out, pixels);
@@ -149,7 +192,6 @@ DirectPass plan_kernel(const ConvolutionSizes& sizes, std::int64_t batch, int wa
         .blocks_x = batch * bands, .threads = round_up_to_warps(items_of(rows)), .shared_bytes = bytes_of(rows)};
     const Kernel planned{.sizes = sizes,
                          .tile = tile_of(rows),
-                         .blocks = whole(grid.blocks_x),
                          .bands = divisor(bands),
                          .segments = divisor(segments),
                          .positions = divisor(rows * segments),
@@ -161,22 +203,16 @@ DirectPass plan_kernel(const ConvolutionSizes& sizes, std::int64_t batch, int wa
                          .x = nullptr,
                          .slope_of = nullptr,
                          .parameters = nullptr,
-                         .y = nullptr,
-                         .partials = {}};
-    return {.name = "finch:direct, " + std::to_string(pixels) + " pixels x " + std::to_string(outputs) + " channels",
-            .items = items_of(rows),
-            .shared_bytes = grid.shared_bytes,
-            .run = [grid, planned](cudaStream_t stream, const Pointers& pointers) {
-                Kernel now = planned;
-                now.x = pointers.x;
-                now.slope_of = pointers.slope_of;
-                now.parameters = pointers.parameters;
-                now.y = pointers.y;
-                now.partials = pointers.partials;
-                Grid all = grid;
-                all.blocks_x += pointers.partials.groups();
-                FINCH_CUDA(launch(stream, all, now));
-            }};
+                         .y = nullptr};
+    return {.kernel = planned, .grid = grid, .items = items_of(rows)};
+}
+
+template <int kernel, int pixels, int outputs>
+DirectPass plan_kernel(const ConvolutionSizes& sizes, std::int64_t batch, const DirectRule& rule, Activation activation,
+                       bool is_gradient) {
+    return direct_pass(
+        plan_convolution<kernel, pixels, outputs>(sizes, batch, rule.rows, activation, is_gradient),
+        "finch:direct, " + std::to_string(pixels) + " pixels x " + std::to_string(outputs) + " channels");
 }
 
 /// Returns the number of channels per thread. With few channels per thread there are more threads. With many channels
@@ -194,16 +230,16 @@ DirectPass plan_outputs(const ConvolutionSizes& sizes, std::int64_t batch, const
     const int outputs = outputs_of(sizes.channels_out, rule.many_outputs && pixels > 2);
     if constexpr (pixels > 2) {
         if (outputs == 10) {
-            return plan_kernel<kernel, pixels, 10>(sizes, batch, rule.rows, activation, is_gradient);
+            return plan_kernel<kernel, pixels, 10>(sizes, batch, rule, activation, is_gradient);
         }
         if (outputs == 8) {
-            return plan_kernel<kernel, pixels, 8>(sizes, batch, rule.rows, activation, is_gradient);
+            return plan_kernel<kernel, pixels, 8>(sizes, batch, rule, activation, is_gradient);
         }
     }
     if (outputs == 5) {
-        return plan_kernel<kernel, pixels, 5>(sizes, batch, rule.rows, activation, is_gradient);
+        return plan_kernel<kernel, pixels, 5>(sizes, batch, rule, activation, is_gradient);
     }
-    return plan_kernel<kernel, pixels, 4>(sizes, batch, rule.rows, activation, is_gradient);
+    return plan_kernel<kernel, pixels, 4>(sizes, batch, rule, activation, is_gradient);
 }
 
 template <int kernel>
@@ -220,18 +256,8 @@ DirectPass plan_direct(const DeviceFacts& facts, const ConvolutionSizes& sizes, 
                              : plan_pixels<5>(sizes, shape.batch, rule, shape.activation, is_gradient);
 }
 
-/// The planned gradient of the weights with all kernel arguments except the pointers. `partial` is scratch memory of at
-/// least `partial_bytes` bytes. run() returns the sums that are still to be added.
-struct WeightPass {
-    std::size_t shared_bytes;
-    std::size_t partial_bytes;
-    std::function<AddPartials(cudaStream_t stream, const float* x, const float* y, const float* grad_y, float* partial,
-                              float* grads)>
-        run;
-};
-
 template <int kernel, int outputs>
-WeightPass plan_weight_kernel(const ConvolutionShape& shape, const DeviceFacts& facts) {
+Planned<DirectWeightGradient<kernel, outputs>> plan_weights(const ConvolutionShape& shape, const DeviceFacts& facts) {
     using Kernel = DirectWeightGradient<kernel, outputs>;
     const WeightGradientRule rule = rule_for(weight_gradient_rules, pixels_out(shape), facts.multiprocessors);
     const ConvolutionSizes sizes = forward_sizes(shape);
@@ -250,7 +276,6 @@ WeightPass plan_weight_kernel(const ConvolutionShape& shape, const DeviceFacts& 
     const int bands = parts_of(sizes.height_out, rows);
     const int piece = parts_of(sizes.width_out, parts_of(sizes.width_out, 8));
     const std::int64_t most_blocks = std::int64_t{facts.multiprocessors} * rule.blocks_per_multiprocessor;
-    const int count = sizes.channels_out * (items * kernel + 1);  // weights and biases
     const Grid grid{.blocks_x = std::min<std::int64_t>(shape.batch * bands, most_blocks),
                     .threads = threads,
                     .shared_bytes = bytes_of(rows)};
@@ -270,36 +295,74 @@ WeightPass plan_weight_kernel(const ConvolutionShape& shape, const DeviceFacts& 
         .y = nullptr,
         .grad_y = nullptr,
         .partial = nullptr};
-    return {.shared_bytes = grid.shared_bytes,
-            .partial_bytes = static_cast<std::size_t>(grid.blocks_x) * static_cast<std::size_t>(count) * sizeof(float),
-            .run = [grid, planned, count](cudaStream_t stream, const float* x, const float* y, const float* grad_y,
-                                          float* partial, float* grads) {
-                Kernel now = planned;
-                now.x = x;
-                now.y = y;
-                now.grad_y = grad_y;
-                now.partial = partial;
-                FINCH_CUDA(launch(stream, grid, now));
-                return AddPartials{.partial = partial, .rows = whole(grid.blocks_x), .count = count, .sums = grads};
-            }};
+    return {.kernel = planned, .grid = grid, .items = slices * items};
+}
+
+/// The planned gradients of the weights and biases, as partial sums, and the gradient of x unless another pass computes
+/// it.
+struct BackwardPass {
+    DirectPass pass;
+    int rows;   ///< of the partial sums
+    int count;  ///< weights and biases
+    bool has_input_grad = false;
+
+    [[nodiscard]] std::size_t partial_bytes() const {
+        return static_cast<std::size_t>(rows) * static_cast<std::size_t>(count) * sizeof(float);
+    }
+};
+
+/// Adds the gradient of x to the pass, unless its kernel needs more threads than the kernel of the weights' gradient.
+template <int outputs, int kernel, int weight_outputs>
+void add_input_grad(const Planned<DirectWeightGradient<kernel, weight_outputs>>& weights, const ConvolutionShape& shape,
+                    int rows, BackwardPass& backward) {
+    const auto input =
+        plan_convolution<kernel, 2, outputs>(gradient_sizes(shape), shape.batch, rows, shape.activation, true);
+    if (input.grid.threads > weights.grid.threads) {
+        return;
+    }
+    Planned<DirectGradients<kernel, weight_outputs, outputs>> both{
+        .kernel = {.weights = weights.kernel, .input = input.kernel, .weight_blocks = whole(weights.grid.blocks_x)},
+        .grid = weights.grid,
+        .items = weights.items};
+    both.grid.blocks_x += input.grid.blocks_x;
+    both.grid.shared_bytes = std::max(weights.grid.shared_bytes, input.grid.shared_bytes);
+    backward.pass = direct_pass(both);
+    backward.has_input_grad = true;
+}
+
+template <int kernel, int outputs>
+BackwardPass plan_gradients(const ConvolutionShape& shape, const DeviceFacts& facts) {
+    const auto weights = plan_weights<kernel, outputs>(shape, facts);
+    BackwardPass backward{.pass = direct_pass(weights),
+                          .rows = whole(weights.grid.blocks_x),
+                          .count = whole(shape.channels_out * (shape.channels_in * kernel * kernel + 1))};
+    const DirectRule rule = rule_for(direct_rules, pixels_out(shape), facts.multiprocessors);
+    if (shape.needs_input_grad && rule.pixels == 2) {
+        if (outputs_of(whole(shape.channels_in), false) == 5) {
+            add_input_grad<5>(weights, shape, rule.rows, backward);
+        } else {
+            add_input_grad<4>(weights, shape, rule.rows, backward);
+        }
+    }
+    return backward;
 }
 
 template <int kernel>
-WeightPass plan_weights(const ConvolutionShape& shape, const DeviceFacts& facts) {
+BackwardPass plan_backward(const ConvolutionShape& shape, const DeviceFacts& facts) {
     if (shape.channels_out <= 4) {
-        return plan_weight_kernel<kernel, 4>(shape, facts);
+        return plan_gradients<kernel, 4>(shape, facts);
     }
     if (shape.channels_out <= 8) {
-        return plan_weight_kernel<kernel, 8>(shape, facts);
+        return plan_gradients<kernel, 8>(shape, facts);
     }
     if (shape.channels_out <= 10) {
-        return plan_weight_kernel<kernel, 10>(shape, facts);
+        return plan_gradients<kernel, 10>(shape, facts);
     }
-    return plan_weight_kernel<kernel, 16>(shape, facts);
+    return plan_gradients<kernel, 16>(shape, facts);
 }
 
-WeightPass plan_weights(const ConvolutionShape& shape, const DeviceFacts& facts) {
-    return shape.kernel == 3 ? plan_weights<3>(shape, facts) : plan_weights<5>(shape, facts);
+BackwardPass plan_backward(const ConvolutionShape& shape, const DeviceFacts& facts) {
+    return shape.kernel == 3 ? plan_backward<3>(shape, facts) : plan_backward<5>(shape, facts);
 }
 
 class DirectConvolutionOperation : public Operation {
@@ -307,42 +370,46 @@ public:
     DirectConvolutionOperation(Stream& stream, const ConvolutionShape& shape)
         : stream_(stream),
           forward_(plan_direct(stream.facts(), forward_sizes(shape), shape, false)),
-          weights_(plan_weights(shape, stream.facts())),
-          scratch_(stream.scratch(weights_.partial_bytes)) {
-        if (shape.needs_input_grad) {
+          backward_(plan_backward(shape, stream.facts())),
+          partial_(stream.allocate(backward_.partial_bytes())) {
+        if (shape.needs_input_grad && !backward_.has_input_grad) {
             gradient_ = plan_direct(stream.facts(), gradient_sizes(shape), shape, true);
         }
     }
 
+    ~DirectConvolutionOperation() override {
+        std::erase_if(stream_.unfinished_grads(), [this](const PartialSums& of) { return of.partial == partial(); });
+    }
+    DirectConvolutionOperation(const DirectConvolutionOperation&) = delete;
+    DirectConvolutionOperation& operator=(const DirectConvolutionOperation&) = delete;
+
     void pack(const float* parameters, float* /*buffers*/) override { parameters_ = parameters; }
     void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
-        forward_.run(stream_.get(), {.x = x[0], .slope_of = nullptr, .parameters = parameters_, .y = y});
+        forward_.run(stream_.get(), {.parameters = parameters_, .x = x[0], .to = y});
     }
     void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
                   std::span<float* const> grad_x, float* grad_parameters) override {
-        const AddPartials partials =
-            weights_.run(stream_.get(), x[0], y, grad_y, static_cast<float*>(scratch_->get()), grad_parameters);
+        const Tensors tensors{
+            .parameters = parameters_, .x = x[0], .y = y, .grad_y = grad_y, .to = grad_x[0], .partial = partial()};
+        backward_.pass.run(stream_.get(), tensors);
         if (gradient_) {
-            gradient_->run(
-                stream_.get(),
-                {.x = grad_y, .slope_of = y, .parameters = parameters_, .y = grad_x[0], .partials = partials});
-            return;
+            gradient_->run(stream_.get(), tensors);
         }
-        FINCH_CUDA(launch(stream_.get(),
-                          {.blocks_x = partials.groups(),
-                           .threads = AddPartials::max_threads,
-                           .shared_bytes = AddPartials::shared_floats * sizeof(float)},
-                          partials));
+        stream_.unfinished_grads().push_back(
+            {.partial = partial(), .rows = backward_.rows, .count = backward_.count, .sums = grad_parameters});
     }
+    [[nodiscard]] bool leaves_sums() const override { return true; }
     [[nodiscard]] std::string implementation() const override { return forward_.name; }
 
 private:
+    [[nodiscard]] float* partial() const { return static_cast<float*>(partial_.get()); }
+
     Stream& stream_;
     DirectPass forward_;
-    std::optional<DirectPass> gradient_;  ///< if an input gradient is needed
-    WeightPass weights_;
-    std::shared_ptr<const Scratch> scratch_;
-    const float* parameters_ = nullptr;  ///< canonical; kernels read them in place
+    BackwardPass backward_;
+    std::optional<DirectPass> gradient_;  ///< if an input gradient is needed that backward_ does not compute
+    StreamMemory partial_;                ///< used until finish_grads()
+    const float* parameters_ = nullptr;   ///< canonical; kernels read them in place
 };
 
 }  // namespace
@@ -362,12 +429,30 @@ bool direct_suits(const DeviceFacts& facts, const ConvolutionShape& shape) {
     const DirectPass forward = plan_direct(facts, forward_sizes(shape), shape, false);
     const DirectPass gradient = plan_direct(facts, gradient_sizes(shape), shape, true);
     return std::max(forward.items, gradient.items) <= most_threads &&
-           std::max({forward.shared_bytes, gradient.shared_bytes, plan_weights(shape, facts).shared_bytes}) <=
+           std::max({forward.shared_bytes, gradient.shared_bytes, plan_backward(shape, facts).pass.shared_bytes}) <=
                facts.shared_bytes_most;
 }
 
-std::size_t direct_scratch(Stream& stream, const ConvolutionShape& shape) {
-    return plan_weights(shape, stream.facts()).partial_bytes;
+std::size_t direct_partials(Stream& stream, const ConvolutionShape& shape) {
+    return plan_backward(shape, stream.facts()).partial_bytes();
+}
+
+void finish_grads(Stream& stream) {
+    const std::vector<PartialSums> left = std::exchange(stream.unfinished_grads(), {});
+    for (auto begin = left.begin(); begin != left.end();) {
+        const auto end = begin + std::min<std::ptrdiff_t>(AddPartials::most_layers, left.end() - begin);
+        AddPartials kernel{};
+        std::copy(begin, end, kernel.layers);
+        const auto largest =
+            std::max_element(begin, end, [](const PartialSums& a, const PartialSums& b) { return a.count < b.count; });
+        FINCH_CUDA(launch(stream.get(),
+                          {.blocks_x = parts_of(largest->count, 32),
+                           .blocks_y = end - begin,
+                           .threads = AddPartials::max_threads,
+                           .shared_bytes = AddPartials::shared_floats * sizeof(float)},
+                          kernel));
+        begin = end;
+    }
 }
 
 std::unique_ptr<Operation> make_direct(Stream& stream, const ConvolutionShape& shape) {

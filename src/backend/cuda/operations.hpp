@@ -27,12 +27,16 @@ template <class Shape>
 
 /// Returns the bytes that an operation would request from Stream::scratch(). The workspaces of the libraries are
 /// limited: 64 MiB for cuDNN, 4 MiB for cuBLASLt.
-[[nodiscard]] std::size_t direct_scratch(Stream& stream, const ConvolutionShape& shape);
 [[nodiscard]] std::size_t direct_scratch(Stream& stream, const LinearShape& shape);
 [[nodiscard]] std::size_t library_scratch(Stream& stream, const ConvolutionShape& shape);
 [[nodiscard]] std::size_t library_scratch(Stream& stream, const LinearShape& shape);
 [[nodiscard]] std::size_t scratch(Stream& stream, const BatchNormShape& shape);
 [[nodiscard]] std::size_t scratch(Stream& stream, const LayerNormShape& shape);
+
+/// Returns the bytes of the partial sums that a direct convolution keeps until finish_grads().
+[[nodiscard]] std::size_t direct_partials(Stream& stream, const ConvolutionShape& shape);
+/// Adds the partial sums in Stream::unfinished_grads() in one kernel, and empties this list.
+void finish_grads(Stream& stream);
 
 /// Adds `count` numbers of `from` to `to` in the order of `stream`.
 void accumulate(cudaStream_t stream, const float* from, float* to, std::int64_t count, TensorType type);

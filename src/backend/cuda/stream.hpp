@@ -54,6 +54,15 @@ private:
     std::vector<StreamMemory> captured_;  ///< smaller memory that graphs refer to
 };
 
+/// Partial sums of gradients, in device memory: the sums of the rows of `partial` (rows, count) are the gradients
+/// `sums` (count).
+struct PartialSums {
+    const float* partial = nullptr;
+    int rows = 0;
+    int count = 0;
+    float* sums = nullptr;
+};
+
 /// A stream on a GPU and the state that its operations share. The operations must not outlive the stream.
 class Stream {
 public:
@@ -78,6 +87,8 @@ public:
     [[nodiscard]] std::shared_ptr<const Scratch> scratch(std::size_t bytes);
     /// Keeps the scratch memory at its current address. Call keep_scratch() after work on this stream was captured.
     void keep_scratch();
+    /// The sums that finish_grads() will add (operations.hpp).
+    [[nodiscard]] std::vector<PartialSums>& unfinished_grads() noexcept { return unfinished_grads_; }
     /// Returns approximately how many bytes allocate() can still provide.
     [[nodiscard]] std::size_t free_bytes() const;
 
@@ -85,6 +96,7 @@ private:
     std::shared_ptr<Shared> shared_;
     std::shared_ptr<const StreamAndPool> own_;
     std::weak_ptr<Scratch> scratch_;
+    std::vector<PartialSums> unfinished_grads_;
 };
 
 }  // namespace finch::backend::cuda

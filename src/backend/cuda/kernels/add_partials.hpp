@@ -1,51 +1,42 @@
 #pragma once
 
+#include "stream.hpp"
+
 #include <cstddef>
 #include <kernel_launch.hpp>
 
 namespace finch::backend::cuda {
 
-/// The second kernel for the gradients of weights and biases. Adds the rows of `partial` (rows, count), always in the
-/// same order. The number of threads must be a multiple of 32. Grid: x = groups(). Shared memory: shared_floats.
+/// The last kernel for the gradients of weights and biases. Adds the rows of the partial sums of several layers, always
+/// in the same order. Grid: x = groups of 32 sums, as many as the largest layer has; y = layers. The number of threads
+/// must be max_threads.
 struct AddPartials {
     static constexpr int max_threads = 256;
-    static constexpr int sharers = 8;  ///< threads that share a sum
-    static constexpr int shared_floats = sharers * 32;
-    const float* partial;
-    int rows;
-    int count;
-    float* sums;
-
-    [[nodiscard]] int groups() const { return (count + 31) / 32; }
+    static constexpr int sharers = max_threads / 32;  ///< threads that share a sum
+    static constexpr int shared_floats = max_threads;
+    static constexpr int most_layers = 16;
+    PartialSums layers[most_layers];
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
-        add(thread, thread.block_x());
-    }
-
-    /// Computes 32 sums. Another kernel can call add() in blocks of its own.
-    template <class Thread>
-    FINCH_DEVICE void add(Thread& thread, int group) const {
+        const PartialSums& of = layers[thread.block_y()];
         auto* shared = thread.template shared<float>();  // (sharers, 32)
-        const int lane = thread.index() % 32;
-        const int i = group * 32 + lane;
-        for (int sharer = thread.index() / 32; sharer < sharers; sharer += thread.count() / 32) {
-            float sum = 0.0F;
-            if (i < count) {
-                for (int row = sharer; row < rows; row += sharers) {
-                    sum += partial[static_cast<std::size_t>(row) * static_cast<std::size_t>(count) +
-                                   static_cast<std::size_t>(i)];
-                }
+        const int i = thread.block_x() * 32 + thread.index() % 32;
+        float sum = 0.0F;
+        if (i < of.count) {
+            for (int row = thread.index() / 32; row < of.rows; row += sharers) {
+                sum += of.partial[static_cast<std::size_t>(row) * static_cast<std::size_t>(of.count) +
+                                  static_cast<std::size_t>(i)];
             }
-            shared[sharer * 32 + lane] = sum;
         }
+        shared[thread.index()] = sum;
         thread.sync();
-        if (thread.index() < 32 && i < count) {
+        if (thread.index() < 32 && i < of.count) {
             float total = 0.0F;
             for (int sharer = 0; sharer < sharers; ++sharer) {
-                total += shared[sharer * 32 + lane];
+                total += shared[sharer * 32 + thread.index()];
             }
-            sums[i] = total;
+            of.sums[i] = total;
         }
     }
 };

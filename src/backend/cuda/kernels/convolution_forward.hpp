@@ -1,6 +1,5 @@
 #pragma once
 
-#include "kernels/add_partials.hpp"
 #include "kernels/convolution_tile.hpp"
 
 #include <algorithm>
@@ -13,8 +12,7 @@ namespace finch::backend::cuda {
 /// The kernel that computes y = f(x ∗ w + b) or, if `is_gradient`, grad_x from grad_y. A thread computes `pixels`
 /// neighbouring pixels of a row in `outputs` channels, with all sums in registers: one item per thread. The block's
 /// weights are in shared memory. The weights of one row of the kernel are contiguous, so that a warp reads them as
-/// 128-bit broadcasts. Grid: x = batch · bands, with tile.rows rows per band. Further blocks add the partial sums of
-/// the weights' gradients, which need not wait for a kernel of their own.
+/// 128-bit broadcasts. Grid: x = batch · bands, with tile.rows rows per band.
 template <int kernel, int pixels, int outputs>
 struct DirectConvolution {
     static constexpr int max_threads = 256;
@@ -31,7 +29,6 @@ struct DirectConvolution {
 
     ConvolutionSizes sizes;
     TileSizes tile;
-    int blocks;  ///< batch · bands
     Divisor bands;
     Divisor segments;       ///< groups of `pixels` pixels of a row
     Divisor positions;      ///< tile.rows · segments
@@ -44,14 +41,12 @@ struct DirectConvolution {
     const float* slope_of;    ///< gradient: the output of forward; otherwise null
     const float* parameters;  ///< weight (forward's out, forward's in, kernel, kernel), then bias
     float* y;
-    AddPartials partials;  ///< has no groups if there are no further blocks
 
     /// Returns the size of the shared memory in floats. The memory first holds the tile and the weights, and at the end
     /// the band of y.
     [[nodiscard]] static std::size_t shared_floats(const ConvolutionSizes& sizes, const TileSizes& tile, int groups) {
-        return static_cast<std::size_t>(
-            std::max({sizes.channels * (tile.plane + groups * weight_plane),
-                      tile.rows * sizes.width_out * sizes.channels_out, AddPartials::shared_floats}));
+        return static_cast<std::size_t>(std::max(sizes.channels * (tile.plane + groups * weight_plane),
+                                                 tile.rows * sizes.width_out * sizes.channels_out));
     }
     /// Returns the number of columns of the tile. The tile includes the whole window that the last thread of a row
     /// reads.
@@ -61,14 +56,16 @@ struct DirectConvolution {
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
-        if (thread.block_x() >= blocks) {
-            partials.add(thread, thread.block_x() - blocks);
-            return;
-        }
+        compute(thread, thread.block_x());
+    }
+
+    /// Computes the band number `block`.
+    template <class Thread>
+    FINCH_DEVICE void compute(Thread& thread, int block) const {
         auto* planes = thread.template shared<float>();
         float* weights = planes + sizes.channels * tile.plane;
-        const int sample = thread.block_x() / bands;
-        const int first_row = (thread.block_x() - sample * bands.number) * tile.rows;
+        const int sample = block / bands;
+        const int first_row = (block - sample * bands.number) * tile.rows;
         const std::size_t image = static_cast<std::size_t>(sample) * sizes.image_floats();
         load_weights(thread, weights);
         load_tile(thread, sizes, tile, tile.rows + kernel - 1, x + image,

@@ -42,6 +42,12 @@ struct DirectWeightGradient {
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
+        compute(thread, thread.block_x(), thread.blocks_x());
+    }
+
+    /// Computes part number `block` of `blocks`.
+    template <class Thread>
+    FINCH_DEVICE void compute(Thread& thread, int block, int blocks) const {
         auto* planes = thread.template shared<float>();
         float* grads = planes + planes_floats(sizes, tile);
         const int slice = thread.index() / items;
@@ -53,7 +59,7 @@ struct DirectWeightGradient {
             }
         }
         float bias = 0.0F;
-        for (int band = thread.block_x(); band < batch * bands.number; band += thread.blocks_x()) {
+        for (int band = block; band < batch * bands.number; band += blocks) {
             const int sample = band / bands;
             const int first_row = (band - sample * bands.number) * tile.rows;
             const int rows = sizes.height_out - first_row < tile.rows ? sizes.height_out - first_row : tile.rows;
@@ -75,7 +81,7 @@ struct DirectWeightGradient {
             bias += add_biases(thread, grads, rows);
             thread.sync();
         }
-        add_slices(thread, slice, item, sums, bias, planes);
+        add_slices(thread, block, slice, item, sums, bias, planes);
     }
 
 private:
@@ -161,8 +167,8 @@ private:
     /// Adds the sums of all slices of the block. Shared memory holds the sums as (output, slice, item, kernel),
     /// followed by each thread's part of a bias gradient.
     template <class Thread>
-    FINCH_DEVICE void add_slices(const Thread& thread, int slice, int item, const float (&sums)[kernel][outputs],
-                                 float bias, float* shared) const {
+    FINCH_DEVICE void add_slices(const Thread& thread, int block, int slice, int item,
+                                 const float (&sums)[kernel][outputs], float bias, float* shared) const {
         float* biases = shared + slices * weights.number * outputs;
         if (slice < slices) {
             FINCH_UNROLL for (int k = 0; k < kernel; ++k) {
@@ -174,8 +180,7 @@ private:
         biases[thread.index()] = bias;
         thread.sync();
         const int count = sizes.channels_out * weights.number;
-        float* to =
-            partial + static_cast<std::size_t>(thread.block_x()) * static_cast<std::size_t>(count + sizes.channels_out);
+        float* to = partial + static_cast<std::size_t>(block) * static_cast<std::size_t>(count + sizes.channels_out);
         for (int i = thread.index(); i < count; i += thread.count()) {
             const int output = i / weights;
             const int rest = i - output * weights.number;  // (channel, kernel row, kernel column)
