@@ -126,6 +126,13 @@ def plant_in_ptx(kernels, case_of):
              "not a multiple of 16", "ld.shared.v4.f32"),
             *(("DirectConvolution<3, 4, 5>", rf"(?s)((?:bar\.sync.*?){{{barriers}}})bar\.sync\s+0;", r"\1", "without a barrier in between")
               for barriers in (1, 2)),  # without its other barriers
+            ("BatchNormApply<__nv_bfloat16, __nv_bfloat16, 8>", r"(ld\.global\.v4\.u32[^;]*)\]", r"\1+8]", "not a multiple of 16"),
+            ("BatchNormApply<__nv_bfloat16, __nv_bfloat16, 8>", r"st\.global\.v4\.u32 (.*\[%rd\d+)\]", r"st.global.v4.u32 \1+16]",
+             "out of bounds", "behind the start of y"),
+            ("BatchNormApplyGradient<__nv_bfloat16, float, 8>", r"cvt\.rn\.bf16", "cvt.rz.bf16",
+             "does not know the opcode cvt.rz.bf16.f32"),
+            ("BiasGradientPart<__nv_bfloat16, 8>", r"(st\.global\.v4\.u32[^{]*\{)(%r\d+), (%r\d+)", r"\1\3, \2", "grad[",
+             "values are wrong"),
             ("LoadBatch<4>", r"st\.global\.v4\.f32 (.*\[%rd\d+)\]", r"st.global.v4.f32 \1+1600]", "out of bounds"),
             ("LayerNormForward", r"sqrt\.rn\.f64", "sqrt.approx.f64", "the emulator does not know the opcode sqrt.approx.f64"),
             ("RegressionLoss", r"shfl\.sync\.bfly\.b32", "shfl.sync.down.b32", "the emulator does not know the opcode shfl.sync.down.b32"),
@@ -136,9 +143,10 @@ def plant_in_ptx(kernels, case_of):
 
 def plant_in_source(nvcc, folder):
     failures = []
-    for text, wrong, *messages in (("i < batch * channels", "i <= batch * channels", "MeanForward: thread", "out of bounds"),
+    for text, wrong, *messages in (("i < batch * channels", "i <= batch * channels", "MeanForward<", "thread", "out of bounds"),
                                    ("i % channels;", "(i + 1) % channels;", "MeanForward", "values are wrong"),
-                                   ("y[i] = sum", "const_cast<float*>(x)[i] = sum", "MeanForward", "writes to x, which is an input")):
+                                   ("y[i] = convert<Y>(sum", "const_cast<X*>(x)[i] = convert<X>(sum", "MeanForward",
+                                    "writes to x, which is an input")):
         source = (KERNELS / "mean.cu").read_text()
         assert text in source
         changed = pathlib.Path(folder, "mean.cu")

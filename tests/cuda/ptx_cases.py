@@ -14,6 +14,34 @@ i64, f64 = np.int64, np.float64
 CASES = []  # (function, variant, {name of a size: size})
 
 
+# ---- Types of numbers. Those of 16 bits are rounded to the nearest, ties to even. ----
+
+BFLOAT16, HALF = "__nv_bfloat16", "__half"
+STORED = {"float": np.float32, HALF: np.float16, BFLOAT16: np.uint16}
+PAIRS = list(itertools.product((BFLOAT16, "float"), repeat=2))  # of the input and the output of a layer
+
+
+def rounded(values, kind):
+    if kind == BFLOAT16:
+        mantissa, exponent = np.frexp(np.asarray(values, f64))
+        return np.ldexp(np.rint(mantissa * 256), exponent - 8)
+    return np.asarray(values).astype(STORED.get(kind, f64)).astype(f64)
+
+
+def stored(values, kind):
+    return (np.float32(values).view(np.uint32) >> 16).astype(np.uint16) if kind == BFLOAT16 else values.astype(STORED[kind])
+
+
+def loaded(array, kind):
+    values = (array.values.astype(np.uint32) << 16).view(np.float32) if kind == BFLOAT16 else array.values
+    return values.astype(f64)
+
+
+def width_of(*kinds):
+    """The numbers that a thread reads at once (kernels/numbers.hpp)."""
+    return 8 if BFLOAT16 in kinds else 1
+
+
 class Run:
     """One case on one Gpu. `kernel_of` returns the Kernel of a name. The results are only compared if all blocks are run."""
 
@@ -27,13 +55,22 @@ class Run:
     def inputs(self, **shapes):
         return [self.input(name, self.normal(*np.atleast_1d(shape))) for name, shape in shapes.items()]
 
+    def numbers(self, kind, scale=1.0, shift=0.0, writable=False, **shapes):
+        """Returns for each shape an Array of the type `kind`, and its values."""
+        values = [rounded(self.normal(*np.atleast_1d(shape)) * scale + shift, kind) for shape in shapes.values()]
+        return [(self.input(name, stored(of, kind), writable), of) for name, of in zip(shapes, values)]
+
+    def numbers_out(self, kind, **shapes):
+        return [self.output(name, shape, STORED[kind]) for name, shape in shapes.items()]
+
     def launch(self, name, grid, threads, shared_bytes, *arguments):
         self.counts.append((name, self.gpu.launch(self.kernel_of(name), grid, threads, shared_bytes, *arguments)))
 
-    def check(self, array, expected, tolerance=1e-5):
-        got, expected = array.values.astype(f64), np.asarray(expected, f64).reshape(array.values.shape)
-        apart = np.abs(got - expected)
-        wrong = ~(apart <= tolerance * np.abs(expected).max())
+    def check(self, array, expected, tolerance=1e-5, kind=None):
+        """`kind`: the type of the numbers. The kernel must round its result, which is within the tolerance, to the nearest."""
+        got, expected = loaded(array, kind), np.asarray(expected, f64).reshape(array.values.shape)
+        apart = tolerance * np.abs(expected).max()
+        wrong = ~((rounded(expected - apart, kind) <= got) & (got <= rounded(expected + apart, kind)))
         if wrong.any() and not self.gpu.most_blocks:
             at = tuple(int(i[0]) for i in np.nonzero(wrong))
             raise AssertionError(f"{self.counts[-1][0]}: {array.name}{list(at)} is {got[at]:.9g}, not {expected[at]:.9g}; "
@@ -81,54 +118,53 @@ def slope(name, at):
             "gelu": lambda: share_below(at) + at * np.exp(-at**2 / 2) / math.sqrt(2 * math.pi)}[name]()
 
 
-@case(5, 1000, 1 << 20, *[(a,) for a in ACTIVATIONS])
-def elementwise(run, count, activation):
-    x, other, grad = run.inputs(x=count, other=count, grad_y=count)
-    y, grad_x, grad_other = (run.output(name, count) for name in ("y", "grad_x", "grad_other"))
-    changed = run.input("grad", run.normal(count), writable=True)
-    before, which = changed.values.astype(f64), ACTIVATIONS.index(activation)
-    run.launch("ElementwiseForward", *for_each(count), which, x, other, y, i64(count))
-    run.check(y, activate(activation, x.values.astype(f64) + other.values))
-    run.launch("ElementwiseBackward", *for_each(count), which, x, grad, grad_x, grad_other, i64(count))
-    run.check(grad_x, grad.values * slope(activation, x.values))
-    run.check(grad_other, grad.values * slope(activation, x.values))
-    run.launch("ActivationGradient", *for_each(count), which, x, changed, i64(count))
-    run.check(changed, before * slope(activation, x.values))
+@case(lambda activation, kind: 5 if kind == "float" else 8, 1000, 1 << 20, *itertools.product(ACTIVATIONS, ("float", BFLOAT16)))
+def elementwise(run, count, activation, kind):
+    (x, of_x), (other, of_other), (grad, of_grad) = run.numbers(kind, x=count, other=count, grad_y=count)
+    y, grad_x, grad_other = run.numbers_out(kind, y=count, grad_x=count, grad_other=count)
+    which, grid, at = ACTIVATIONS.index(activation), for_each(count // width_of(kind)), None if activation == "none" else x
+    for second in (other, None):
+        run.launch(f"ElementwiseForward<{kind}>", *grid, which, x, second, y, i64(count))
+        run.check(y, activate(activation, of_x + of_other if second else of_x), kind=kind)
+        run.launch(f"ElementwiseBackward<{kind}>", *grid, which, at, grad, grad_x, grad_other if second else None, i64(count))
+        run.check(grad_x, of_grad * slope(activation, of_x), kind=kind)
+    run.check(grad_other, of_grad * slope(activation, of_x), kind=kind)
 
 
-@case((2, 1, 2), (37, 5, 8), (1 << 16, 10, 10))
-def concatenate(run, size):
+@case((2, 1, 2), (37, 5, 8), (1 << 16, 10, 10), ("float",), (BFLOAT16,))
+def concatenate(run, size, kind):
     rows, first, second = size
-    a, b = run.inputs(a=(rows, first), b=(rows, second))
-    y, grad_a, grad_b = run.output("y", (rows, first + second)), run.output("grad_a", (rows, first)), run.output("grad_b", (rows, second))
+    (a, of_a), (b, of_b) = run.numbers(kind, a=(rows, first), b=(rows, second))
+    y, grad_a, grad_b = run.numbers_out(kind, y=(rows, first + second), grad_a=(rows, first), grad_b=(rows, second))
     numbers = i64([rows, first, second])
-    run.launch("Concatenate", *for_each(y.values.size), *numbers, a, b, y)
-    run.check(y, np.hstack([a.values, b.values]), 0)
-    run.launch("Split", *for_each(y.values.size), *numbers, y, grad_a, grad_b)
-    run.check(grad_a, a.values, 0)
-    run.check(grad_b, b.values, 0)
+    run.launch(f"Concatenate<{kind}>", *for_each(y.values.size), *numbers, a, b, y)
+    run.check(y, np.hstack([of_a, of_b]), 0, kind)
+    run.launch(f"Split<{kind}>", *for_each(y.values.size), *numbers, y, grad_a, grad_b)
+    run.check(grad_a, of_a, 0, kind)
+    run.check(grad_b, of_b, 0, kind)
 
 
-@case((1, 4, 2), (3, 35, 7), (64, 784, 10))
-def mean(run, size):
+@case((1, 4, 2), (3, 35, 7), (64, 784, 10), *PAIRS)
+def mean(run, size, of, to):
     batch, pixels, channels = size
-    x, grad_y = run.inputs(x=size, grad_y=(batch, channels))
-    y, grad_x = run.output("y", (batch, channels)), run.output("grad_x", size)
-    run.launch("MeanForward", *for_each(batch * channels), *i64(size), x, y)
-    run.check(y, x.values.astype(f64).mean(1))
-    run.launch("MeanBackward", *for_each(x.values.size), *i64(size), grad_y, grad_x)
-    run.check(grad_x, np.repeat(grad_y.values[:, None] / pixels, pixels, 1))
+    [(x, of_x)], [(grad_y, of_grad)] = run.numbers(of, x=size), run.numbers(to, grad_y=(batch, channels))
+    [y], [grad_x] = run.numbers_out(to, y=(batch, channels)), run.numbers_out(of, grad_x=size)
+    run.launch(f"MeanForward<{of}, {to}>", *for_each(batch * channels), *i64(size), x, y)
+    run.check(y, of_x.mean(1), kind=to)
+    run.launch(f"MeanBackward<{of}, {to}>", *for_each(x.values.size), *i64(size), grad_y, grad_x)
+    run.check(grad_x, np.repeat(of_grad[:, None] / pixels, pixels, 1), kind=of)
 
 
 # ---- Pooling. ----
 
-@case((1, 4, 4, 1, 2, 2, 0), (2, 7, 9, 5, 3, 2, 1), (64, 28, 28, 10, 2, 2, 0), ("max",), ("average",))
-def pooling(run, size, kind):
+@case((1, 4, 4, 1, 2, 2, 0), (2, 7, 9, 5, 3, 2, 1), (64, 28, 28, 10, 2, 2, 0), *itertools.product(("max", "average"), PAIRS))
+def pooling(run, size, kind, types):
     batch, height, width, channels, kernel, stride, padding = size
     out = [(extent + 2 * padding - kernel) // stride + 1 for extent in (height, width)]
-    [x] = run.inputs(x=(batch, height, width, channels))
-    x.values.flat[x.values.size // 2] = math.nan if kind == "max" else 0  # NaN counts as the largest
-    y = run.output("y", (batch, *out, channels))
+    (of, to), of_types = types, "<{}, {}>".format(*types)
+    values = rounded(run.normal(batch, height, width, channels), of)
+    values.flat[values.size // 2] = math.nan if kind == "max" else 0  # NaN counts as the largest
+    x, [y] = run.input("x", stored(values, of)), run.numbers_out(to, y=(batch, *out, channels))
     winners = run.output("winners", y.values.shape, np.int32)
     expected, places = np.zeros(y.values.shape), np.zeros(y.values.shape)
 
@@ -137,12 +173,11 @@ def pooling(run, size, kind):
         return [(r, c) for r, c in itertools.product(row * stride + across, column * stride + across) if 0 <= r < height and 0 <= c < width]
     for row, column in np.ndindex(*out):
         inside = window_of(row, column)
-        window = np.stack([x.values[:, r, c] for r, c in inside]).astype(f64)
+        window = np.stack([values[:, r, c] for r, c in inside])
         expected[:, row, column] = window.max(0) if kind == "max" else window.sum(0) / kernel**2
         places[:, row, column] = np.array([r * width + c for r, c in inside])[window.argmax(0)]  # argmax finds NaN, too
     sizes = [height, width, channels, *out, kernel, stride, padding]
-    [grad_y] = run.inputs(grad_y=y.values.shape)
-    grad_x = run.output("grad_x", x.values.shape)
+    [(grad_y, of_grad)], [grad_x] = run.numbers(to, grad_y=y.values.shape), run.numbers_out(of, grad_x=x.values.shape)
 
     def grid(lines, elements):
         threads = min(256, groups_of(elements, 32) * 32)
@@ -150,81 +185,58 @@ def pooling(run, size, kind):
         return (lines * parts, threads, 0), parts
     launch, parts = grid(batch * out[0], out[1] * channels)
     if kind == "max":
-        run.launch("MaxPoolingForward", *launch, sizes, parts, x, y, winners)
+        run.launch("MaxPoolingForward" + of_types, *launch, sizes, parts, x, y, winners)
         run.check(winners, places, 0)
-        y.values[np.isnan(y.values) & np.isnan(expected)] = 0
-        run.check(y, np.nan_to_num(expected), 0)
+        y.values[np.isnan(loaded(y, to)) & np.isnan(expected)] = 0
+        run.check(y, np.nan_to_num(expected), 0, to)
     else:
-        run.launch("AveragePoolingForward", *launch, sizes, parts, x, y)
-        run.check(y, expected)
+        run.launch("AveragePoolingForward" + of_types, *launch, sizes, parts, x, y)
+        run.check(y, expected, kind=to)
     launch, parts = grid(batch * height, width * channels)
-    run.launch("PoolingBackward", *launch, sizes, parts, grad_y, winners if kind == "max" else None, grad_x)
+    run.launch("PoolingBackward" + of_types, *launch, sizes, parts, grad_y, winners if kind == "max" else None, grad_x)
     expected = np.zeros((batch, height * width, channels))
-    for n, row, column, channel in np.ndindex(*grad_y.values.shape):
-        value = grad_y.values[n, row, column, channel]
+    for n, row, column, channel in np.ndindex(*of_grad.shape):
+        value = of_grad[n, row, column, channel]
         if kind == "max":
             expected[n, int(places[n, row, column, channel]), channel] += value
         else:
             expected[n, [r * width + c for r, c in window_of(row, column)], channel] += value / kernel**2
-    run.check(grad_x, expected)
+    run.check(grad_x, expected, kind=of)
 
 
-# ---- Layouts. Numbers of 16 bits are rounded to the nearest, ties to even. ----
+# ---- Layouts. ----
 
-STORED = {"float": np.float32, "__half": np.float16, "__nv_bfloat16": np.uint16}
-
-
-def rounded(values, kind):
-    if kind == "__nv_bfloat16":
-        mantissa, exponent = np.frexp(np.asarray(values, f64))
-        return np.ldexp(np.rint(mantissa * 256), exponent - 8)
-    return values.astype(STORED[kind]).astype(f64)
-
-
-def stored(values, kind):
-    return (np.float32(values).view(np.uint32) >> 16).astype(np.uint16) if kind == "__nv_bfloat16" else values.astype(STORED[kind])
-
-
-def loaded(array, kind):
-    """Returns an Array with its values as numbers, for Run.check()."""
-    values = (array.values.astype(np.uint32) << 16).view(np.float32) if kind == "__nv_bfloat16" else array.values
-    return type(array)(array.name, array.address, values, False)
-
-
-CONVERSIONS = [("float", "float"), ("float", "__nv_bfloat16"), ("__nv_bfloat16", "float"), ("float", "__half"), ("__half", "float")]
+CONVERSIONS = [("float", "float"), ("float", BFLOAT16), (BFLOAT16, "float"), ("float", HALF), (HALF, "float")]
 
 
 @case((2, 3, 4), (41, 17, 10), (1 << 17, 32, 32), *CONVERSIONS)
 def copy_channels(run, size, of, to):
     rows, channels_from, channels_to = size
-    values = rounded(run.normal(rows, channels_from) * 100, of)
-    source, y = run.input("from", stored(values, of)), run.output("to", (rows, channels_to), STORED[to])
+    [(source, values)], [y] = run.numbers(of, 100, source=(rows, channels_from)), run.numbers_out(to, y=(rows, channels_to))
     run.launch(f"CopyChannels<{of}, {to}>", *for_each(rows * channels_to), source, y, *i64(size))
     expected = np.zeros((rows, channels_to))
     both = min(channels_from, channels_to)
-    expected[:, :both] = rounded(values[:, :both], to)
-    run.check(loaded(y, to), expected, 0)
+    expected[:, :both] = values[:, :both]
+    run.check(y, expected, 0, to)
 
 
 @case(4, 4 * 1003, 1 << 22, *CONVERSIONS[1:])
 def convert_numbers(run, count, of, to):
-    values = rounded(run.normal(count) * 100, of)
-    source, y = run.input("from", stored(values, of)), run.output("to", count, STORED[to])
+    [(source, values)], [y] = run.numbers(of, 100, source=count), run.numbers_out(to, y=count)
     run.launch(f"ConvertNumbers<{of}, {to}>", *for_each(count // 4), source, y, i64(count))
-    run.check(loaded(y, to), rounded(values, to), 0)
+    run.check(y, values, 0, to)
 
 
 @case((1, (2, 3, 4), (4, 5, 4), 1), (3, (5, 7, 3), (4, 6, 2), -1), (64, (32, 32, 32), (34, 34, 32), 1), *CONVERSIONS)
 def move_images(run, size, of, to):
     batch, (height, width, channels), out, down = size
-    values = rounded(run.normal(batch, height, width, channels), of)
-    source, y = run.input("from", stored(values, of)), run.output("to", (batch, *out), STORED[to])
+    [(source, values)], [y] = run.numbers(of, source=(batch, height, width, channels)), run.numbers_out(to, y=(batch, *out))
     run.launch(f"MoveImages<{of}, {to}>", *for_each(y.values.size), source, y, *i64([batch, height, width, channels, *out, down]))
     expected = np.zeros((batch, *out))
     for row, column, channel in np.ndindex(*out):
         if 0 <= row - down < height and 0 <= column - down < width and channel < channels:
-            expected[:, row, column, channel] = rounded(values[:, row - down, column - down, channel], to)
-    run.check(loaded(y, to), expected, 0)
+            expected[:, row, column, channel] = values[:, row - down, column - down, channel]
+    run.check(y, expected, 0, to)
 
 
 @case((1, 8, 8), (2, 70, 33), (64, 784, 32))
@@ -241,35 +253,52 @@ def transpose(run, size):
 def weights(run, size, kind):
     channels_out, channels_in, taps, padded_out, padded_in = size
     [canonical] = run.inputs(canonical=(channels_out, channels_in, taps))
-    packed = run.output("packed", (padded_out, taps, padded_in), STORED[kind])
+    [packed] = run.numbers_out(kind, packed=(padded_out, taps, padded_in))
     run.launch(f"PackWeights<{kind}>", *for_each(packed.values.size), canonical, packed, *i64(size))
     expected = np.zeros((padded_out, taps, padded_in))
-    expected[:channels_out, :, :channels_in] = rounded(canonical.values, kind).swapaxes(1, 2)
-    run.check(loaded(packed, kind), expected, 0)
-    if kind == "float":
+    expected[:channels_out, :, :channels_in] = canonical.values.swapaxes(1, 2)
+    run.check(packed, expected, 0, kind)
+    if kind != HALF:
         unpacked = run.output("unpacked", canonical.values.shape)
-        run.launch("UnpackWeights", *for_each(unpacked.values.size), packed, unpacked, *i64([channels_out, channels_in, taps, padded_in]))
-        run.check(unpacked, canonical.values, 0)
+        run.launch(f"UnpackWeights<{kind}>", *for_each(unpacked.values.size), packed, unpacked,
+                   *i64([channels_out, channels_in, taps, padded_in]))
+        run.check(unpacked, rounded(canonical.values, kind), 0)
 
 
-@case((3, 4, 4), lambda kind, activation, width: (50, 12, 4 + width), (1 << 17, 32, 32),
-      *itertools.product(STORED, ("none", "relu", "gelu"), (1, 4)))
-def bias_activation(run, size, kind, activation, width):
+@case(lambda of, to, width, _: (3, width, width), lambda of, to, width, _: (50, 3 * width, 2 * width), (1 << 17, 32, 32),
+      *[(of, to, width, activation) for of, to in (*PAIRS, (HALF, "float")) for width in (1, 4 if to == "float" else 8)
+        for activation in ("none", "relu", "gelu")])
+def bias_activation(run, size, of, to, width, activation):
     rows, channels_from, channels = size
-    values = rounded(run.normal(rows, channels_from), kind)
-    source, y = run.input("from", stored(values, kind)), run.output("y", (rows, channels))
+    [(source, values)], [y] = run.numbers(of, source=(rows, channels_from)), run.numbers_out(to, y=(rows, channels))
     [bias] = run.inputs(bias=channels)
-    run.launch(f"BiasActivation<{kind}, {width}>", *for_each(y.values.size // width), ACTIVATIONS.index(activation), source, bias, y, *i64(size))
-    run.check(y, activate(activation, values[:, :channels] + bias.values))
+    for add in (None, bias):
+        run.launch(f"BiasActivation<{of}, {to}, {width}>", *for_each(y.values.size // width), ACTIVATIONS.index(activation), source, add, y,
+                   *i64(size))
+        run.check(y, activate(activation, values[:, :channels] + (bias.values if add else 0)), kind=to)
 
 
-@case((3, 2, 1), (333, 37, 5), (1 << 15, 64, 128))
-def column_sums(run, size):
-    rows, channels, parts = size
-    [x], partial, sums = run.inputs(x=(rows, channels)), run.output("partial", (parts, channels)), run.output("sums", channels)
-    run.launch("ColumnSumsPart", (parts, groups_of(channels, 32), 1), 256, 1024, x, partial, i64(rows), i64(channels))
-    run.launch("ColumnSumsEnd", groups_of(channels, 128), 128, 0, partial, sums, i64(channels), parts)
-    run.check(sums, x.values.astype(f64).sum(0))
+# ---- Sums over the rows of (rows, channels). ----
+
+def cut_rows(rows, channels, width, rows_of_thread, most_parts):
+    """A RowCut (kernels/rows.hpp), and its grid."""
+    lane_bits = next((bits for bits in range(5) if width << bits >= channels), 5)
+    rows_of_part = max(groups_of(rows, most_parts), min(rows_of_thread * (256 >> lane_bits), rows))
+    return [i64(channels), i64(rows_of_part), lane_bits], (groups_of(channels, width << lane_bits), groups_of(rows, rows_of_part), 1)
+
+
+@case(lambda kind, _: (3, 2 * width_of(kind)), lambda kind, _: (333, 37) if kind == "float" else (1111, 40), (1 << 16, 32),
+      *itertools.product(("float", BFLOAT16), ("none", "relu", "gelu")))
+def bias_gradient(run, size, kind, activation):
+    (rows, channels), width = size, width_of(kind)
+    [(y, of_y)], [(grad, before)] = run.numbers(kind, y=size), run.numbers(kind, grad=size, writable=True)
+    cut, grid = cut_rows(rows, channels, width, 4, groups_of(256, groups_of(channels, 32 * width)))
+    partial, sums = run.output("partial", (grid[1], channels)), run.output("sums", channels)
+    run.launch(f"BiasGradientPart<{kind}, {width}>", grid, 256, 4 * 256 * width, ACTIVATIONS.index(activation),
+               None if activation == "none" else y, grad, cut, i64(rows), partial)
+    run.check(grad, before * slope(activation, of_y), kind=kind)
+    run.launch("BiasGradientEnd", groups_of(channels, 128), 128, 0, partial, sums, i64(channels), grid[1])
+    run.check(sums, loaded(grad, kind).sum(0))
 
 
 # ---- Convolutions: NHWC images, weights (out, in, kernel, kernel), then biases. ----
@@ -511,42 +540,66 @@ def dropout(run, size):
 
 # ---- Normalisation over (batch, pixels, channels). ----
 
-@case((2, 3, 2, 2, 1), (5, 12, 37, 3, 2), (64, 784, 10, 64, 32), ("none",), ("sigmoid",))
-def batch_norm(run, size, activation):
-    batch, pixels, channels, samples, parts = size  # the other samples are padding
-    state = step_state(run, samples=samples)
-    x, parameters, grad_y = run.inputs(x=(batch, pixels, channels), parameters=(2, channels), grad_y=(batch, pixels, channels))
+def batch_norm_size(of, to, channels):
+    """Four parts of the rows; the last two are padding."""
+    lane_bits = cut_rows(1, channels, width_of(of, to), 8, 1)[0][2]
+    return 5, (8 * 256 >> lane_bits) * 3 // 5 + 7, channels, 3
+
+
+@case(lambda of, to, activation: batch_norm_size(of, to, 24 if activation == "relu" else 8),
+      lambda of, to, activation: batch_norm_size(of, to, {"none": 264, "relu": 40, "sigmoid": 96}[activation] - (width_of(of, to) == 1)),
+      lambda of, to, _: (64, 1024, 32, 64), *[(*types, activation) for types in PAIRS for activation in ("none", "relu", "sigmoid")])
+def batch_norm(run, size, of, to, activation):
+    batch, pixels, channels, samples = size  # the other samples are padding
+    state, types, width, rows = step_state(run, samples=samples), f"<{of}, {to}, {width_of(of, to)}>", width_of(of, to), batch * pixels
+    [(x, of_x)], [(grad_y, of_grad)] = run.numbers(of, shift=1.5, x=size[:3]), run.numbers(to, grad_y=size[:3])
+    [y], [grad_x] = run.numbers_out(to, y=size[:3]), run.numbers_out(of, grad_x=size[:3])
+    every, every_grad = run.input("parameters", run.normal(3, channels)), run.output("grad_parameters", (3, channels))
+    parameters, grads = (type(every)(a.name, a.address + 4 * channels, a.values[1:], a.writable) for a in (every, every_grad))
+    has_bias = of == BFLOAT16  # the bias of the convolution before, which is before these parameters
+    bias = every.values[0].astype(f64) if has_bias else 0.0
     buffers = run.input("buffers", np.array([np.zeros(channels), np.ones(channels)], np.float32), writable=True)
-    partial = run.output("partial", (parts, 2, channels), f64)
     memory = [run.output(name, count, kind) for name, count, kind in (
         ("forward_sums", 2 * channels + 1, f64), ("backward_sums", 2 * channels + 1, f64), ("mean", channels, f64),
-        ("inverse_deviation", channels, f64), ("factors", 4 * channels, np.float32))]
-    y, grad_x, grads = run.output("y", x.values.shape), run.output("grad_x", x.values.shape), run.output("grad_parameters", (2, channels))
-    lanes, which = min(32, 1 << (channels - 1).bit_length()), ACTIVATIONS.index(activation)
-    count, sample = x.values.size, pixels * channels
+        ("inverse_deviation", channels, f64), ("factors", 5 * channels, np.float32))]
+    statistics = [i64(channels), f64(0.1), f64(1e-5), parameters, buffers, i64(-channels if has_bias else 0), memory]
+    sums_cut, sums_grid = cut_rows(rows, channels, width, 8, max(1, 528 // groups_of(channels, 32 * width)))
+    cut, grid = cut_rows(rows, channels, width, 4, 65535)
+    partial, which = run.output("partial", (sums_grid[1], 2, channels), f64), ACTIVATIONS.index(activation)
+    is_alone = activation != "sigmoid"  # otherwise the ranks add their sums before BatchNormFinish
+    gradient = [which, x, y if activation == "sigmoid" else None, grad_y]
 
-    def sums(activation, y, a, grads):
-        run.launch("BatchNormPartials", (groups_of(channels, lanes), parts, 1), 256, 4096, state, i64(pixels), i64(channels), lanes, parts,
-                   activation, y, a, x, partial)
-        run.launch("BatchNormTotals", *for_each(32 * channels), state, i64(pixels), i64(channels), parts, partial, memory, grads)
-    sums(0, None, x, None)
-    run.launch("BatchNormStatistics", *for_each(channels), 0, i64(channels), f64(0.1), f64(1e-5), parameters, buffers, memory)
-    numbers = [i64(sample), i64(count), i64(channels), which, memory[4]]
-    run.launch("BatchNormApply", *for_each(count), state, *numbers, x, None, None, y)
-    real = x.values[:samples].astype(f64).reshape(-1, channels)
+    def sums(gradient, grads):
+        run.launch("BatchNormPartials" + types, sums_grid, 256, 2 * 256 * width * 8, state, i64(pixels), sums_cut, gradient, memory[4],
+                   partial)
+        run.launch("BatchNormTotals", *for_each(32 * channels), state, i64(pixels), sums_grid[1], is_alone, partial, grads, statistics)
+        if not is_alone:
+            run.launch("BatchNormFinish", *for_each(channels), 0, grads is not None, statistics)
+
+    def apply(state):
+        run.launch("BatchNormApply" + types, grid, 256, 0, state, i64(pixels), i64(rows), cut, which, memory[4], x, y)
+    run.launch("BatchNormFinish", *for_each(channels), 1, False, statistics)  # validation
+    apply(None)
+    run.check(y, activate(activation, (of_x + bias) / np.sqrt(1 + 1e-5) * parameters.values[0] + parameters.values[1]), kind=to)
+
+    sums([0, x, None, None], None)
+    apply(state)
+    real = of_x[:samples].reshape(-1, channels)
     centre, variance = real.mean(0), real.var(0)
-    normal = (x.values.astype(f64) - centre) / np.sqrt(variance + 1e-5)
+    normal = (of_x - centre) / np.sqrt(variance + 1e-5)
     there = np.arange(batch)[:, None, None] < samples
-    run.check(y, np.where(there, activate(activation, normal * parameters.values[0] + parameters.values[1]), 0))
-    run.check(buffers, [0.1 * centre, 0.9 + 0.1 * variance * len(real) / (len(real) - 1)])
-    sums(which, y, grad_y, grads)
-    run.launch("BatchNormGradientFactors", *for_each(channels), i64(channels), parameters, memory)
-    run.launch("BatchNormApply", *for_each(count), state, *numbers, x, y, grad_y, grad_x)
-    grad = np.where(there, grad_y.values * slope(activation, y.values), 0)
+    run.check(y, np.where(there, activate(activation, normal * parameters.values[0] + parameters.values[1]), 0), kind=to)
+    run.check(buffers, [0.1 * (centre + bias), 0.9 + 0.1 * variance * len(real) / (len(real) - 1)])
+
+    sums(gradient, grads)
+    run.launch("BatchNormApplyGradient" + types, grid, 256, 0, state, i64(pixels), i64(rows), cut, gradient, memory[4], grad_x)
+    grad = np.where(there, of_grad * slope(activation, loaded(y, to)), 0)
     of_weight, of_bias = (grad * normal).sum((0, 1)), grad.sum((0, 1))
     run.check(grads, [of_weight, of_bias])
+    if has_bias:
+        run.check(run.gpu.view("grad_bias", every_grad.values[0]), np.zeros(channels), 0)
     inner = grad - of_bias / len(real) - normal * of_weight / len(real)
-    run.check(grad_x, np.where(there, parameters.values[0] / np.sqrt(variance + 1e-5) * inner, 0))
+    run.check(grad_x, np.where(there, parameters.values[0] / np.sqrt(variance + 1e-5) * inner, 0), kind=of)
 
 
 @case((2, 3, 2, 1), (3, 13, 37, 2), (64, 784, 10, 64))

@@ -94,6 +94,8 @@ ROUNDINGS = {"rmi": np.floor, "rpi": np.ceil, "rni": np.rint, "rzi": np.trunc}
 def conversion(rounding, saturates, to, of):
     """Returns the function for cvt."""
     if to == "bf16":
+        if (rounding, of) != ("rn", "f32"):
+            raise Unknown(f"the emulator does not know the opcode cvt.{rounding}.{to}.{of}")
         return to_bfloat16
     if of == "bf16":
         return lambda a: (a.astype(np.uint32) << 16).view(np.float32)

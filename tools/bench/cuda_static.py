@@ -10,6 +10,9 @@ kernels for an H100. Columns: one line per launch
   kB           bytes of the 32-byte sectors that all accesses of a launch read and write, before the caches
   registers, spills and SASS (instructions, only if cuobjdump is installed) of a thread, from ptxas
 PTX is not what a GPU executes: ptxas removes and fuses some instructions and turns a division into about 20.
+
+Without NAME, also the bytes per activation in the training step of a convolution in bfloat16, with x as large as y. `others` are bytes of
+the numbers per channel and of partial sums, which the caches serve.
 """
 import collections
 import pathlib
@@ -35,9 +38,10 @@ SECTOR = 32
 class Accesses:
     """Counts of the memory accesses of one launch, for Gpu(details=…)."""
 
-    def __init__(self):
+    def __init__(self, count=0):
+        """`count`: the elements of an array that is a tensor of activations."""
         self.cycles = self.least_cycles = 0
-        self.bytes = [0, 0]  # read, written
+        self.count, self.bytes, self.tensor_bytes = count, [0, 0], [0, 0]  # read, written
 
     def add_conflicts(self, launch, addresses, size):
         """A warp's access to 4 bytes takes as many cycles as the largest number of different words in one bank. Accesses to 8 and 16
@@ -57,6 +61,37 @@ class Accesses:
     def add_traffic(self, launch, at, size, store):
         sectors = np.unique(np.stack([launch.warp[launch.lanes()], at // SECTOR]), axis=1)
         self.bytes[store] += SECTOR * sectors.shape[1]
+        if self.count:
+            is_tensor = np.array([array.values.size == self.count for array in launch.gpu.arrays])
+            self.tensor_bytes[store] += SECTOR * np.count_nonzero(is_tensor[launch.gpu.owners[sectors[1] * SECTOR // ptx_emulator.PAGE]])
+
+
+def print_bytes_per_activation(kernels, batch=8, pixels=32 * 32, channels=32):
+    """Prints tables for the training step of a convolution in bfloat16, with relu. All blocks run."""
+    bfloat16, count = ptx_cases.BFLOAT16, batch * pixels * channels
+    # cuDNN reads and writes its tensors once; the weights are negligible.
+    cudnn = [("cuDNN, y", 2, 2, 0.0), ("cuDNN, gradient of weights", 4, 0, 0.0), ("cuDNN, gradient of x", 2, 2, 0.0)]
+
+    def launches(function, size, *variant):
+        gpu, found = ptx_emulator.Gpu(), []
+        launch = gpu.launch
+
+        def launch_with_own_details(kernel, *arguments):
+            details = gpu.details = Accesses(count)
+            launch(kernel, *arguments)
+            found.append((kernel.name, *(b / count for b in (*details.tensor_bytes, sum(details.bytes) - sum(details.tensor_bytes)))))
+        gpu.launch = launch_with_own_details
+        function(ptx_cases.Run(gpu, kernels), size, *variant)
+        return found
+    norm = launches(ptx_cases.batch_norm, (batch, pixels, channels, batch), bfloat16, bfloat16, "relu")[2:]  # without validation
+    rows = batch * pixels, channels
+    bias = launches(ptx_cases.bias_activation, (*rows, channels), bfloat16, bfloat16, 8, "relu")[1:]  # without bias
+    bias += launches(ptx_cases.bias_gradient, rows, bfloat16, "relu")
+    for layer, own in (("batch_norm and relu", norm), ("bias and relu", bias)):
+        print(f"\n| convolution with {layer}: kernel | read | written | others |\n| --- | --: | --: | --: |")
+        every = [*own, *cudnn]
+        for name, *numbers in [*every, ("total", *np.sum([row[1:] for row in every], axis=0))]:
+            print(f"| {name} | " + " | ".join(f"{number:.2f}" for number in numbers) + " |")
 
 
 def divisions_in_loops(kernel):
@@ -131,6 +166,8 @@ def main():
         print(f"| {kernel} | {variant} | {counts.blocks} x {counts.threads} | {issued / warps:.0f} | {100 * fused / 32 / issued:.0f} "
               f"| {divisions / warps:.0f} ({divisions_in_loops(kernels(kernel))}) | {conflicts:.0f} | {read:.0f} | {written:.0f} "
               f"| {registers} | {spills} | {sass or '-'} |", flush=True)
+    if not name:
+        print_bytes_per_activation(kernels)
 
 
 if __name__ == "__main__":

@@ -35,21 +35,18 @@ struct BatchNormMemory {
 /// activation, grad_x = scale · grad + of_x · (x − mean) + shift_of_grad.
 template <int width>
 struct BatchNormFactors {
-    float mean[width], scale[width], shift[width], of_x[width], shift_of_grad[width];
+    Vector<float, width> mean, scale, shift, of_x, shift_of_grad;
 
-    FINCH_DEVICE BatchNormFactors(const float* factors, std::int64_t channels, std::int64_t channel) {
-        FINCH_UNROLL for (int k = 0; k < width; ++k) {
-            const float* const of_channel = factors + channel + k;
-            mean[k] = of_channel[0];
-            scale[k] = of_channel[channels];
-            shift[k] = of_channel[2 * channels];
-            of_x[k] = of_channel[3 * channels];
-            shift_of_grad[k] = of_channel[4 * channels];
-        }
-    }
+    BatchNormFactors() = default;
+    FINCH_DEVICE BatchNormFactors(const float* factors, std::int64_t channels, std::int64_t channel)
+        : mean(load<width>(factors + channel)),
+          scale(load<width>(factors + channels + channel)),
+          shift(load<width>(factors + 2 * channels + channel)),
+          of_x(load<width>(factors + 3 * channels + channel)),
+          shift_of_grad(load<width>(factors + 4 * channels + channel)) {}
     /// Returns the value before the activation. Forward and backward compute the same bits.
     [[nodiscard]] FINCH_DEVICE float normalised(float x, int k) const {
-        return std::fma(x - mean[k], scale[k], shift[k]);
+        return std::fma(x - mean.at(k), scale.at(k), shift.at(k));
     }
 };
 
@@ -99,15 +96,20 @@ struct BatchNormPartials {
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
         const std::int64_t rows = state->current.samples * pixels;
-        sum_rows<2, width, double, Term>(
-            thread, cut, rows, partial, [&](std::int64_t element, std::int64_t channel, Term(&terms)[2][width]) {
-                const auto xs = load<width>(gradient.x + element);
-                if (gradient.grad_y == nullptr) {
-                    add(xs, xs, terms);
-                } else {
-                    add(gradient.at(element, xs, BatchNormFactors<width>(factors, cut.channels, channel)), xs, terms);
-                }
-            });
+        const RowShare share(thread, cut, rows, width);
+        BatchNormFactors<width> of{};  // loaded here, because nvcc would load them again for each row
+        if (gradient.grad_y != nullptr && share.channel < cut.channels) {
+            of = {factors, cut.channels, share.channel};
+        }
+        sum_rows<2, width, double, Term>(thread, share, cut, partial,
+                                         [&](std::int64_t element, Term(&terms)[2][width]) {
+                                             const auto xs = load<width>(gradient.x + element);
+                                             if (gradient.grad_y == nullptr) {
+                                                 add(xs, xs, terms);
+                                             } else {
+                                                 add(gradient.at(element, xs, of), xs, terms);
+                                             }
+                                         });
     }
 
 private:
@@ -292,6 +294,7 @@ struct BatchNormApply {
 template <class X, class Y, int width>
 struct BatchNormApplyGradient {
     static constexpr int max_threads = RowCut::threads;
+    static constexpr int least_blocks = 3;  ///< at most 80 registers
     const StepState* state;
     std::int64_t pixels, rows;
     RowCut cut;
@@ -314,8 +317,8 @@ struct BatchNormApplyGradient {
                 const auto xs = load<width>(gradient.x + element);
                 const auto grads = gradient.at(element, xs, of);
                 FINCH_UNROLL for (int k = 0; k < width; ++k) {
-                    const float centred = xs.at(k) - of.mean[k];
-                    results.set(k, grads.at(k) * of.scale[k] + centred * of.of_x[k] + of.shift_of_grad[k]);
+                    const float centred = xs.at(k) - of.mean.at(k);
+                    results.set(k, grads.at(k) * of.scale.at(k) + centred * of.of_x.at(k) + of.shift_of_grad.at(k));
                 }
             }
             store(results, grad_x + element);

@@ -215,8 +215,8 @@ struct BiasGradientPart {
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
-        sum_rows<1, width, float, float>(thread, cut, rows, partial,
-                                         [&](std::int64_t element, std::int64_t /*channel*/, float(&sums)[1][width]) {
+        sum_rows<1, width, float, float>(thread, RowShare(thread, cut, rows, width), cut, partial,
+                                         [&](std::int64_t element, float(&sums)[1][width]) {
                                              auto grads = load<width>(grad + element);
                                              if (activation != Activation::none) {
                                                  const auto ys = load<width>(y + element);

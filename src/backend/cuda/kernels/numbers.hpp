@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <kernel_launch.hpp>
@@ -24,16 +26,17 @@ template <class To, class From>
     }
 }
 
-/// Neighbouring numbers that a thread reads or writes at once.
+/// Neighbouring numbers that a thread reads or writes at once, at most 16 bytes per instruction.
 template <class Number, int width>
-struct alignas(width * sizeof(Number)) Vector {
+struct alignas(std::min(std::size_t{16}, width * sizeof(Number))) Vector {
     Number numbers[width];
 
     /// Returns number k as a float.
     [[nodiscard]] FINCH_DEVICE float at(int k) const { return convert<float>(numbers[k]); }
     FINCH_DEVICE void set(int k, float value) { numbers[k] = convert<Number>(value); }
 };
-/// Reads `width` numbers. `from` must be aligned to the size of all of them, as for store().
+
+/// Reads `width` numbers. `from` must be aligned like a Vector, as for store().
 template <int width, class Number>
 [[nodiscard]] FINCH_DEVICE Vector<Number, width> load(const Number* from) {
     return *reinterpret_cast<const Vector<Number, width>*>(from);

@@ -51,19 +51,18 @@ struct RowShare {
 };
 
 /// The first of two kernels for sums over rows. `partial` (parts, sums, channels) gets the sums of each part, always in
-/// the same order. `add(element, channel, totals)` adds `width` numbers to totals[sum][k]. The numbers of 8 rows are
-/// added as `Term`, then as `Sum`. Shared memory: `sums` · `width` Sums per thread.
+/// the same order. `add(element, totals)` adds `width` numbers to totals[sum][k]. The numbers of 8 rows are added as
+/// `Term`, then as `Sum`. Shared memory: `sums` · `width` Sums per thread.
 template <int sums, int width, class Sum, class Term, class Thread, class Add>
-FINCH_DEVICE void sum_rows(Thread& thread, const RowCut& cut, std::int64_t rows, Sum* partial, const Add& add) {
+FINCH_DEVICE void sum_rows(Thread& thread, const RowShare& share, const RowCut& cut, Sum* partial, const Add& add) {
     constexpr int together = std::is_same_v<Sum, Term> ? 1 : 8;
-    const RowShare share(thread, cut, rows, width);
     Sum totals[sums][width] = {};
     if (share.channel < cut.channels) {
         for (std::int64_t row = share.first; row < share.end;) {
             Term terms[sums][width] = {};
             FINCH_UNROLL for (int i = 0; i < together; ++i, row += share.step) {
                 if (row < share.end) {
-                    add(row * cut.channels + share.channel, share.channel, terms);
+                    add(row * cut.channels + share.channel, terms);
                 }
             }
             FINCH_UNROLL for (int sum = 0; sum < sums; ++sum) {
