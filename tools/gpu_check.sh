@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
-# Tests Finch on a machine with a GPU, checks it with compute-sanitizer and measures its speed, in less than 10 minutes.
+# Tests Finch on a machine with a GPU, measures its speed and checks it with compute-sanitizer, in less than 9 minutes.
 #
 #   tools/gpu_check.sh [BUILD_FOLDER] [OUT]      (build, gpu_check)
 #
 # BUILD_FOLDER is a build with CUDA, or a pack that tools/gpu_pack.sh made from a build. The machine needs only bash and
 # the CUDA libraries. mpirun, python3 with PyTorch, compute-sanitizer and nsys are used if they are installed. The
 # checks run in order of importance, each with its own time limit. If a check fails, crashes or hangs, the other checks
-# still run. The folder OUT gets these files:
-#   summary.txt   a line for each check: OK, FAILED (why) or SKIPPED (why). The script rewrites this file when a check
-#                 begins or ends, so the file exists even if the script is killed
+# still run. At its end the script prints a table. The folder OUT gets these files:
+#   table.txt     the table: a row for each check, with OK, FAILED (why) or SKIPPED (why), and below "speed" a row for
+#                 each measurement, with steps per second, the peer, and the ratio as median [least … most]
+#   summary.txt   a line for each check. The script rewrites this file and the table when a check begins or ends, so
+#                 they exist even if the script is killed
 #   report.txt    the results of the checks, in the order in which the checks end
 #   output.txt    the complete output of the checks
 # Exit code: 0 no check failed · 1 a check failed · 2 wrong arguments · 77 there is no GPU, so no check ran · 124 a signal
 # ended the script. Environment variables:
 #   FINCH_CHECK_ONLY=REGEX    runs only the doctor and the checks with a matching title, for example to repeat a check
-#   FINCH_CHECK_SECONDS=570   the time limit of the script; checks that do not fit into it are skipped
+#   FINCH_CHECK_SECONDS=530   the time limit of the script; checks that do not fit into it are skipped
 #   FINCH_CHECK_LIMIT=N       no check may take longer than N seconds
 #   FINCH_CHECK_SMALL=yes     small sizes, for the CUDA emulation of tests/cuda/rehearse_gpu_check.sh, which is slow
 #   FINCH_CHECK_DEVICE=cpu    tests this script without a GPU
@@ -26,7 +28,7 @@ build=$(cd "${1:-$default_build}" && pwd) || exit 2
 out=${2:-gpu_check}
 mkdir -p "$out" && out=$(cd "$out" && pwd) && : >"$out/report.txt" && : >"$out/output.txt" || exit 2
 device=${FINCH_CHECK_DEVICE:-cuda}
-budget=${FINCH_CHECK_SECONDS:-570}
+budget=${FINCH_CHECK_SECONDS:-530}
 only=${FINCH_CHECK_ONLY:-}
 small=${FINCH_CHECK_SMALL:-}
 libraries_of_the_machine=${LD_LIBRARY_PATH:-}
@@ -38,7 +40,8 @@ export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_pml=ob1 OMPI_MCA_b
 work=$(mktemp -d "${TMPDIR:-/tmp}/finch-gpu.XXXXXX") || exit 2
 
 say() { printf '%s\n' "$*" | tee -a "$out/report.txt"; }
-left() { echo $((budget - SECONDS)); }
+reserved=0  # seconds that are kept for later checks
+left() { echo $((budget - reserved - SECONDS)); }
 program() { # NAME: prints the path of a program in a build or in a pack
     local folder
     for folder in "$build" "$build/tests" "$build/bin"; do
@@ -62,6 +65,34 @@ write_summary() { # [HOW IT ENDED]
         for number in "${!titles[@]}"; do echo "${verdicts[number]}  ${titles[number]}"; done
         echo "$passed OK, $failed FAILED, $skipped SKIPPED, ${#running[@]} RUNNING after $SECONDS s${1:+; $1}"
     } >"$out/summary.new" && mv "$out/summary.new" "$out/summary.txt"
+    write_table >"$out/table.new" && mv "$out/table.new" "$out/table.txt"
+}
+# Prints a row "name | result | peer | ratio" for each check, and below "speed" the rows that it has printed so far.
+write_table() {
+    local number
+    head -n 1 "$out/summary.txt"
+    {
+        echo "name | result | peer: steps/s | ratio"
+        for number in "${!titles[@]}"; do
+            echo "${titles[number]} | ${verdicts[number]} |  | "
+            [ "${titles[number]}" != speed ] || grep -E '^[^|]+( \| [^|]*){3}$' "$work/output.$number" 2>/dev/null
+        done
+    } | awk -F ' [|] ' '
+        function width(text) { return length(text) - extra * gsub(/…/, "&", text) }  # some awks count bytes
+        function padded(text, n) { n -= width(text); return n > 0 ? text sprintf("%" n "s", "") : text }
+        BEGIN { extra = length("…") - 1 }
+        {
+            for (i = 1; i <= 4; i++) cell[NR, i] = $i
+            for (i = 1; i <= 3; i++) if ((i == 1 || $3 != "") && width($i) > most[i]) most[i] = width($i)
+        }
+        END {
+            for (row = 1; row <= NR; row++) {
+                line = padded(cell[row, 1], most[1]) " | " padded(cell[row, 2], most[2]) " | " padded(cell[row, 3], most[3]) " | " cell[row, 4]
+                sub(/[ |]+$/, "", line)
+                print line
+            }
+        }'
+    tail -n 1 "$out/summary.txt"
 }
 # check TITLE SECONDS FUNCTION [ARGUMENTS]: runs a check and waits for it. FUNCTION prints its results. The last lines
 # of its output go into the report. FUNCTION returns 0 (OK), 77 (skipped; its last line is the reason) or another code
@@ -486,15 +517,36 @@ wrapped_bench_step() {
     chmod +x "$work/bench_step"
 }
 speed() { # SECONDS
-    local script python sizes=(--turns 5) steps=2000
+    local script python sizes=(--turns 5)
     wrapped_bench_step || { not_built bench_step; return; }
-    [ -z "$small" ] || steps=3 sizes=(--turns 1 --turn-seconds 0.001 --layers 2 --batches 1 --slots 2)
+    [ -z "$small" ] || sizes=(--turns 1 --turn-seconds 0.001 --layers 2 --batches 1 --slots 2 --residual-batch 1)
     python=$(python_with_torch)
     for script in "$here/bench/gpu_step.py" "$build/gpu_step.py"; do
         [ -f "$script" ] && [ -n "$python" ] && { machine "$python" "$script" --program "$work/bench_step" --device "$device" --budget "$1" "${sizes[@]}"; return; }
     done
-    echo "no python3: Finch alone, seconds per step of L = 6, B = 8, one and 32 at once"
-    printf '6 8 %s\n' "$steps" "$steps 32" | "$work/bench_step" --device "$device"
+    speed_without_python
+}
+# Prints the most important rows of gpu_step.py, each measured once.
+speed_without_python() {
+    local net batch at_once label precision=float32 wide=bfloat16 steps=1000 code=0
+    echo "no python3: Finch alone"
+    [ "$device" = cuda ] || { wide=float32 steps=4; }
+    while read -r net batch at_once; do
+        [ "$net" = 6 ] || precision=$wide
+        label="$precision, ${net/#6/L = 6}, B = $batch"
+        [ "$at_once" = 1 ] || label+=", $at_once at once"
+        echo "$net $batch $((steps / at_once + 1)) $at_once" | "$work/bench_step" --device "$device" --precision "$precision" |
+            awk -v label="$label" '{ print label " | " ($1 > 0 ? sprintf("%.1f steps/s", 1 / $1) : "FAILED") " |  | " }' || code=1
+    done <<'CASES'
+6 8 1
+6 8 2
+6 8 64
+6 64 1
+6 256 1
+6 1024 1
+wide_residual 128 1
+CASES
+    return $code
 }
 profile() {
     local found work_of="6 8 2000"
@@ -511,25 +563,28 @@ heading="Finch on a GPU, $(date -u '+%Y-%m-%d %H:%M UTC'), $(uname -n), $(nproc)
 say "$heading"
 say "$(command -v nvidia-smi >/dev/null && machine timeout 30 nvidia-smi --query-gpu=name,uuid,driver_version,memory.total,compute_cap,clocks.max.sm --format=csv 2>&1 || echo 'no nvidia-smi')"
 check_doctor
+[ -n "$only" ] || reserved=$((budget / 3))
 all_gpu_tests
-check "a search, twice and replayed: the same bits" 60 repeatable
 check "the device's losses are the CPU's" 60 like_the_cpu
 check "tf32, bfloat16 and float16: losses near float32's" 60 precisions
 check "tf32, bfloat16 and float16 by cuDNN: losses near float32's" 60 wide_precisions
+check "a search, twice and replayed: the same bits" 60 repeatable
+check "four slots: the bits of one" 60 slots
+reserved=0
+share=$(( $(left) / 2 ))
+[ "$share" -ge 150 ] || share=$(( $(left) < 175 ? $(left) - 25 : 150 ))
+lines=80 check "speed" $((share + 25)) speed "$share"
 check "two ranks on one device, staged, are one rank" 60 staged
 check "NCCL of one rank: fork and join in the recorded step" 40 nccl_of_one
 check "two ranks on one device by NCCL, captured, are one rank, and staged" 90 nccl_of_two
 check "USR2 in mid-epoch: resumed to the same bits" 90 resumed
 check "a training goes from the CPU to the device and back" 90 across_devices
-check "four slots: the bits of one" 60 slots
 check "too large and diverging individuals hurt no other" 60 survives
-share=$(( $(left) * 40 / 100 ))
 check "MNIST in bfloat16 and float16: within 0.3 points of float32" 90 mnist
-lines=80 check "speed" $((share + 25)) speed "$share"
 all_sanitized
 lines=30 check "profile of L = 6, B = 8" 45 profile
 write_summary
 say ""
-say "$(cat "$out/summary.txt")"
+say "$(cat "$out/table.txt")"
 [ $failed = 0 ] || exit 1
 [ -z "$nothing_runs" ] || exit 77

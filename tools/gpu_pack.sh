@@ -6,7 +6,7 @@
 #   tools/gpu_pack.sh [BUILD_FOLDER] [OUT]        (build, gpu_pack)
 #
 # writes OUT and OUT.tar.xz. On the GPU machine, run tar xf gpu_pack.tar.xz (python3 -m tarfile -e gpu_pack.tar.xz if xz
-# is missing), then gpu_pack/gpu_check.sh.
+# is missing), then gpu_pack/gpu_check.sh, which prints a table in less than 9 minutes.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${1:-$here/../build}" && pwd)
@@ -27,7 +27,7 @@ for program in "${programs[@]}"; do
     strip --strip-debug "$out/bin/$(basename "$program")"
 done
 cp "$build/gpu_tests.txt" "$out/"
-cp "$here/gpu_check.sh" "$here/bench/gpu_step.py" "$out/"
+cp "$here/gpu_check.sh" "$here/bench/gpu_step.py" "$here/bench/networks.py" "$out/"
 mkdir -p "$out/tests/nn" "$out/tests/cuda" && cp -r "$here/../tests/nn/fixtures" "$out/tests/nn/"
 cp "$here/../tests/cuda/engines.txt" "$out/tests/cuda/"
 

@@ -26,6 +26,13 @@ TESTS = {
     "tells": "echo kernels: $FINCH_TEST_PATH",
 }
 
+# A step of 2 networks at once takes half as long, and wide_residual fails.
+BENCH_STEP = """#!/bin/sh
+while read -r net batch steps slots; do
+    case "$net $slots" in wide_residual*) echo nan ;; *" 2") echo 0.005 ;; *) echo 0.01 ;; esac
+done
+"""
+
 
 class Folder:
     """A build folder of shell scripts, and the results of gpu_check.sh for it."""
@@ -55,6 +62,9 @@ class Folder:
     def summary(self):
         file = self.path / "out/summary.txt"
         return file.read_text() if file.exists() else ""
+
+    def table(self):
+        return [[cell.strip() for cell in line.split(" | ")] for line in (self.path / "out/table.txt").read_text().splitlines()]
 
     def wait_for_summary(self, text):
         end = time.monotonic() + 60
@@ -124,6 +134,20 @@ def no_time_left(folder):
     check("SKIPPED (no time left)  test_holds (own)" in build.summary(), build.summary())
 
 
+def the_table_has_each_check_and_measurement(folder):
+    build = Folder(folder / "table", "1", ["fails", "skips"])
+    build.add("bench_step", BENCH_STEP)
+    code = build.run(FINCH_CHECK_ONLY="^(test_|speed)", FINCH_CHECK_DEVICE="cpu", FINCH_CHECK_SMALL="yes")
+    table = build.table()
+    check(code == 1, f"exit code {code} after failures")
+    for row in (["test_fails (own)", "FAILED (exit code 1)"], ["test_skips (own)", "SKIPPED (this GPU is too small)"], ["speed", "FAILED (exit code 1)"],
+                ["float32, L = 2, B = 1, 2 at once", "200.0 [200.0 … 200.0] steps/s", "Finch, one network: 100.0", "2.00 [2.00 … 2.00]"]):
+        check(row in table, f"no row {row} in {table}")
+    for name, result in (("float32, L = 2, B = 1", "100.0 [100.0 … 100.0] steps/s"), ("float32, wide_residual, B = 1", "FAILED")):
+        check(any(row[:2] == [name, result] for row in table), f"no {name} with {result} in {table}")
+    check([row[0] for row in table].index("speed") < [row[0] for row in table].index("float32, L = 2, B = 1"), "the measurements are not below speed")
+
+
 def ended_from_outside(folder):
     build = Folder(folder / "ended", "1", ["holds", "hangs"])
     process = build.start()
@@ -149,7 +173,8 @@ def killed(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for test in (every_check_is_reported, every_path_is_checked, without_a_gpu_nothing_is_checked, a_program_that_does_not_start_is_said_once, no_time_left, ended_from_outside, killed):
+        for test in (every_check_is_reported, every_path_is_checked, without_a_gpu_nothing_is_checked, a_program_that_does_not_start_is_said_once, no_time_left,
+                     the_table_has_each_check_and_measurement, ended_from_outside, killed):
             print(f"---- {test.__name__}", flush=True)
             test(pathlib.Path(folder))
 

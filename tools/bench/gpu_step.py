@@ -1,20 +1,32 @@
 #!/usr/bin/env python3
-"""Compares the speed of training steps of the tutorial's network in Finch and PyTorch, on a GPU.
+"""Compares the speed of training steps in Finch and PyTorch, on a GPU.
 
     tools/bench/gpu_step.py [--program build/bench_step] [--device cuda|cpu] [--turns 7] [--budget SECONDS] ...
 
-A step is forward, loss, backward and Adadelta of a network with L convolutions, on a batch of B images. Finch and
-PyTorch take turns in one run. Finch runs recorded steps over a data set on the device; the time includes the gathering
-of each batch. PyTorch runs eagerly (one batch on the GPU, CrossEntropyLoss, foreach Adadelta), and with the whole step
-as one CUDA graph. The first measurements are without TF32 and the next with TF32, in both programs. Some cases train
-several networks at the same time in Finch and compare this with one eager process. Prints steps per second, as median
-[least … most] of the turns, and the ratio of each turn. Start the script with the python that has the PyTorch to be
-measured. Without PyTorch, the script measures only Finch. --device cpu is a test of this script (no paths, no graph,
-one precision).
+A step is forward, loss, backward and optimizer. The networks are those of bench_step (tools/bench/step.cpp): the
+tutorial's network with L convolutions, and wide_residual, which is like configs/gallery/cifar10_residual.yaml. Finch
+and PyTorch take turns in one run. Finch runs captured steps over a data set on the device; the time includes the
+gathering of each batch. PyTorch trains on one random batch on the device, with cudnn.benchmark. The cases, in order of
+importance:
+
+- the tutorial's network in float32: Finch's automatic choice of kernels against the paths library and direct, PyTorch
+  eager, and PyTorch with the whole step as one CUDA graph. Several networks at once are compared with one network;
+- wide_residual in bfloat16: against tf32 and float32 of Finch, PyTorch eager in float32, channels_last with autocast to
+  bfloat16 (eager, the whole step as one CUDA graph, and compiled);
+- the tutorial's network in tf32, and with other numbers of layers.
+
+Prints a row for each comparison: case | steps per second of Finch | peer | ratio. Figures are median [least … most] of
+the turns. A ratio is the speed of Finch over the speed of the peer in the same turn. Start the script with the python
+that has the PyTorch to be measured. Without PyTorch, the script measures only Finch. --device cpu is a test of this
+script (no paths, no graph, only float32).
 """
 import argparse
+import contextlib
+import functools
 import math
+import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -24,6 +36,10 @@ try:
     import torch
 except ImportError:
     torch = None
+else:
+    from networks import modules_of, optimizer_of
+
+PREPARATION_SECONDS = 90  # of a variant of PyTorch, which may be compiled
 
 
 def numbers(text):
@@ -36,7 +52,8 @@ def read_arguments():
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--layers", type=numbers, default=[6, 2, 10], help="in order of importance")
     parser.add_argument("--batches", type=numbers, default=[8, 64, 256, 1024])
-    parser.add_argument("--slots", type=numbers, default=[16, 32, 64], help="networks at once, of the first L and B")
+    parser.add_argument("--slots", type=numbers, default=[2, 64, 16], help="networks at once, of the first L and B")
+    parser.add_argument("--residual-batch", type=int, default=128)
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--turn-seconds", type=float, default=0.1, help="each side's share of a turn")
     parser.add_argument("--budget", type=float, default=math.inf, help="seconds; cases that no longer fit are left out")
@@ -47,51 +64,47 @@ class Finch:
     """A process of bench_step with one path and one precision."""
 
     def __init__(self, options, path, precision):
-        self.name = f"Finch {path}"
         self.command = [str(pathlib.Path(options.program).resolve()), "--device", options.device, "--path", path, "--precision", precision]
         self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def seconds(self, layers, batch, steps, slots):
-        """Returns the seconds per step. `slots` networks take `steps` steps in total; 0 means one network."""
-        networks = max(slots, 1)
+    def seconds(self, net, batch, slots, steps):
+        """Returns the seconds per step. `slots` networks take `steps` steps in total."""
         try:
-            self.process.stdin.write(f"{layers} {batch} {-(-steps // networks)} {networks}\n")
+            self.process.stdin.write(f"{net} {batch} {-(-steps // slots)} {slots}\n")
             self.process.stdin.flush()
             return float(self.process.stdout.readline())
         except (OSError, ValueError):  # bench_step has ended, and has printed the reason
             return math.nan
-
-    def close(self):
-        try:
-            self.process.stdin.close()
-            self.process.wait(timeout=30)
-        except (OSError, subprocess.TimeoutExpired):
-            self.process.kill()
 
 
 class Eager:
     """Training as in PyTorch's tutorial, but the batch is on the device and no value is read back."""
 
     name = "PyTorch eager"
+    bfloat16 = False
 
-    def __init__(self, device, layers, batch):
-        modules, channels = [], 1
-        for _ in range(layers):
-            modules += [torch.nn.Conv2d(channels, 10, 3, padding=1), torch.nn.ReLU()]
-            channels = 10
+    def __init__(self, device, net, batch):
+        shape, modules = modules_of(net)
+        memory = torch.channels_last if self.bfloat16 else torch.contiguous_format
         self.device = device
-        self.model = torch.nn.Sequential(*modules, torch.nn.Flatten(), torch.nn.Linear(7840, 10)).to(device)
+        self.model = torch.nn.Sequential(*modules).to(device, memory_format=memory)
         self.loss = torch.nn.CrossEntropyLoss()
-        self.optimizer = self.make_optimizer()
-        self.images = torch.randn(batch, 1, 28, 28, device=device)
+        self.optimizer = self.make_optimizer(net)
+        self.images = torch.randn(batch, *shape, device=device).to(memory_format=memory)
         self.labels = torch.randint(10, (batch,), device=device)
 
-    def make_optimizer(self):
-        return torch.optim.Adadelta(self.model.parameters(), lr=0.1, foreach=True)
+    def make_optimizer(self, net):
+        return optimizer_of(net, self.model.parameters())
+
+    def compute_grads(self):
+        # Each weight is used once per step, so autocast needs no cache, which a graph could not capture.
+        with torch.autocast(self.device, torch.bfloat16, cache_enabled=False) if self.bfloat16 else contextlib.nullcontext():
+            loss = self.loss(self.model(self.images), self.labels)
+        loss.backward()
 
     def step(self):
         self.optimizer.zero_grad(set_to_none=True)
-        self.loss(self.model(self.images), self.labels).backward()
+        self.compute_grads()
         self.optimizer.step()
 
     def synchronize(self):
@@ -112,8 +125,8 @@ class Graph(Eager):
 
     name = "PyTorch graph"
 
-    def __init__(self, device, layers, batch):
-        super().__init__(device, layers, batch)
+    def __init__(self, device, net, batch):
+        super().__init__(device, net, batch)
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
@@ -123,25 +136,51 @@ class Graph(Eager):
         self.graph = torch.cuda.CUDAGraph()
         self.optimizer.zero_grad(set_to_none=True)
         with torch.cuda.graph(self.graph):
-            self.loss(self.model(self.images), self.labels).backward()
+            self.compute_grads()
             self.optimizer.step()
 
-    def make_optimizer(self):
-        return torch.optim.Adadelta(self.model.parameters(), lr=0.1, foreach=True, capturable=True)
+    def make_optimizer(self, net):
+        return optimizer_of(net, self.model.parameters(), capturable=True)
 
     def step(self):
         self.graph.replay()
 
 
-def peers(options, layers, batch):
-    """Returns the PyTorch variants of one case. Prints a message for each variant that this version or device lacks."""
-    found = []
-    for kind in (Eager, Graph) if torch and options.device == "cuda" else (Eager,) if torch else ():
-        try:
-            found.append(kind(options.device, layers, batch))
-        except (RuntimeError, TypeError, ValueError) as error:
-            print(f"  {kind.name}: left out: {str(error).splitlines()[0]}", flush=True)
-    return found
+class Autocast(Eager):
+    name = "PyTorch autocast"
+    bfloat16 = True
+
+
+class AutocastGraph(Graph):
+    name = "PyTorch autocast graph"
+    bfloat16 = True
+
+
+class AutocastCompiled(Autocast):
+    name = "PyTorch autocast compiled"
+
+    def __init__(self, device, net, batch):
+        super().__init__(device, net, batch)
+        self.model = torch.compile(self.model, mode="reduce-overhead")
+        for _ in range(3):
+            self.step()
+
+
+@contextlib.contextmanager
+def at_most(seconds):
+    """Interrupts the block after `seconds`, with TimeoutError."""
+    def interrupt(*_):
+        raise TimeoutError
+
+    signal.signal(signal.SIGALRM, interrupt)
+    begin = time.monotonic()
+    signal.setitimer(signal.ITIMER_REAL, seconds, 5)  # every 5 s again, since PyTorch may catch the first interrupt
+    try:
+        yield
+    except Exception as error:
+        raise TimeoutError(f"not ready after {seconds:.0f} s") if time.monotonic() - begin >= seconds else error
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def allow_tf32(allowed):
@@ -168,73 +207,109 @@ def measure(options, sides):
     return times
 
 
-def spread(values, digits=1):
-    if any(math.isnan(value) for value in values):
-        return "failed"
+def spread(values, digits):
     return f"{statistics.median(values):.{digits}f} [{min(values):.{digits}f} … {max(values):.{digits}f}]"
 
 
-def report(label, times, unit="steps/s"):
-    base = times.get(Eager.name)
-    for name, seconds in times.items():
-        text = f"{label} | {name:16} | {spread([1 / value for value in seconds])} {unit}"
-        if base and name != Eager.name:
-            text += f" | {spread([b / a for a, b in zip(seconds, base)], 2)} × eager"
-        print(text, flush=True)
+def speed(seconds):
+    if any(math.isnan(value) for value in seconds):
+        return "FAILED"
+    return spread([1 / value for value in seconds], 1) + " steps/s"
 
 
-def one_precision(options, precision, end):
-    """Runs all cases at one precision. Returns the cases that did not fit into the time, and true if no case failed."""
+def report(label, times):
+    """Prints a row for each peer of the first side. Returns true if no side failed."""
+    (_, own), *peers = times.items()
+    for name, seconds in peers:
+        ratio = "" if "FAILED" in (speed(own), speed(seconds)) else spread([b / a for a, b in zip(own, seconds)], 2)
+        print(f"{label} | {speed(own)} | {name}: {speed(seconds).split(' [')[0]} | {ratio}", flush=True)
+    if not peers:
+        print(f"{label} | {speed(own)} |  | ", flush=True)
+    return all(speed(seconds) != "FAILED" for seconds in times.values())
+
+
+def skip(label, peer, why):
+    print(f"{label} | SKIPPED ({' '.join(why.replace('|', '/').split())[:100]}) | {peer} | ", flush=True)
+
+
+def cases(options):
+    """Returns (precision, net, batch, slots) of each case, in order of importance."""
+    first, *others = options.layers
+    small, *larger = options.batches
+    main = [(first, small, 1), *((first, small, slots) for slots in options.slots), *((first, batch, 1) for batch in larger)]
+    others = [(layers, batch, 1) for batch in options.batches for layers in others]
+    residual = ("wide_residual", options.residual_batch, 1)
+    if options.device == "cpu":
+        return [("float32", *case) for case in (*main, residual, *others)]
+    return [*(("float32", *case) for case in main), ("bfloat16", *residual), *(("tf32", *case) for case in main),
+            *((precision, *case) for case in others for precision in ("float32", "tf32"))]
+
+
+def sides_of(options, finch, precision, net, slots):
+    """Returns {name: callable(net, batch, slots, steps)} of Finch, first what the peers are compared with, and the
+    variants of PyTorch."""
+    is_gpu = options.device == "cuda"
+    own = {"Finch": finch("automatic", precision).seconds}
+    if net == "wide_residual":
+        if is_gpu:
+            own |= {f"Finch {other}": finch("automatic", other).seconds for other in ("tf32", "float32")}
+        return own, [Eager, Autocast, *([AutocastGraph] if is_gpu else []), AutocastCompiled]
+    if slots > 1:
+        one = own["Finch"]
+        return own | {"Finch, one network": lambda net, batch, _, steps: one(net, batch, 1, steps)}, [Eager]
+    if is_gpu:
+        own |= {f"Finch {path}": finch(path, precision).seconds for path in ("library", "direct")}
+    return own, [Eager, Graph] if is_gpu else [Eager]
+
+
+def run_case(options, finch, end, case):
+    """Returns true if no side failed."""
+    precision, net, batch, slots = case
+    label = label_of(*case)
     allow_tf32(precision == "tf32")
-    paths = ("automatic", "library", "direct") if options.device == "cuda" else ("automatic",)
-    finches = [Finch(options, path, precision) for path in paths]
-    left_out, well = [], True
-    cases = [(layers, batch, 0) for layers in options.layers[:1] for batch in options.batches[:1]]
-    cases += [(options.layers[0], options.batches[0], slots) for slots in options.slots]
-    cases += [(layers, batch, 0) for batch in options.batches for layers in options.layers if (layers, batch, 0) not in cases]
-    cost = 0.0
-    for layers, batch, slots in cases:
-        label = f"{precision:8} | L = {layers:2}, B = {batch:4}" + (f", {slots} at once" if slots else "")
-        begin = time.monotonic()
-        if begin + cost > end:
-            left_out.append(label)
-            continue
-        sides = {}
-        for finch in finches[:1] if slots else finches:
-            sides[finch.name] = lambda steps, finch=finch: finch.seconds(layers, batch, steps, slots)
-        for peer in peers(options, layers, batch)[:1 if slots else None]:
-            sides[peer.name] = peer.seconds
-        times = measure(options, sides)
-        report(label, times)
-        well = well and not any(math.isnan(value) for seconds in times.values() for value in seconds)
-        cost = max(cost, time.monotonic() - begin)
-    for finch in finches:
-        finch.close()
-    return left_out, well
+    own, variants = sides_of(options, finch, precision, net, slots)
+    sides = {name: functools.partial(seconds, net, batch, slots) for name, seconds in own.items()}
+    for variant in variants if torch else []:
+        try:
+            with at_most(max(1, min(PREPARATION_SECONDS, end - time.monotonic() - 10))):
+                sides[variant.name] = variant(options.device, net, batch).seconds
+        except Exception as error:  # this version of PyTorch or this device lacks it, or it takes too long
+            skip(label, variant.name, str(error) or type(error).__name__)
+    return report(label, measure(options, sides))
+
+
+def label_of(precision, net, batch, slots):
+    name = net if net == "wide_residual" else f"L = {net}"
+    return f"{precision}, {name}, B = {batch}" + (f", {slots} at once" if slots > 1 else "")
 
 
 def main():
+    global torch
     options = read_arguments()
     end = time.monotonic() + options.budget
     if torch is None:
         print("PyTorch is not here: Finch alone")
     elif options.device == "cuda" and not torch.cuda.is_available():
-        sys.exit("PyTorch sees no CUDA device")
+        print("PyTorch sees no CUDA device: Finch alone")
+        torch = None
     else:
         where = torch.cuda.get_device_name() if options.device == "cuda" else "1 thread of the CPU"
         torch.set_num_threads(1)
+        torch.backends.cudnn.benchmark = True
         print(f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}, {where}")
     print(f"{options.turns} turns of {options.turn_seconds} s a side; steps/s: median [least … most]", flush=True)
-    all_well = True
-    precisions = ("float32", "tf32") if options.device == "cuda" else ("float32",)
-    for number, precision in enumerate(precisions):
-        now = time.monotonic()
-        share = end if number + 1 == len(precisions) else now + 0.6 * (end - now)
-        left_out, well = one_precision(options, precision, share)
-        all_well = all_well and well
-        for label in left_out:
-            print(f"{label} | left out: no time", flush=True)
-    sys.exit(0 if all_well else 1)
+    finch = functools.lru_cache(None)(functools.partial(Finch, options))
+    cost, all_well = 0.0, True
+    for case in cases(options):
+        begin = time.monotonic()
+        if begin + cost > end:
+            skip(label_of(*case), "", "no time left")
+            continue
+        all_well = run_case(options, finch, end, case) and all_well
+        if case[1] != "wide_residual":
+            cost = max(cost, time.monotonic() - begin)
+    sys.stdout.flush()
+    os._exit(0 if all_well else 1)  # sys.exit() would wait for a compilation that was interrupted
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-// Measures training steps of the tutorial's network, of a wide network (LAYERS: wide), or of a
-// residual network (LAYERS: residual). Reads lines "LAYERS BATCH
-// STEPS [SLOTS]" from standard input and answers each line with the seconds per step. So a script can measure
-// bench_step and another implementation in turn: tools/bench/step.py on one thread of a CPU, tools/bench/gpu_step.py on
-// a GPU. SLOTS is the number of networks that train concurrently, for STEPS steps each. One thread feeds all of them,
-// and each network has its own stream. The answer is then the total time divided by the number of all steps. --threads
-// is the number of threads that compute a step on a CPU. With --blocks no, every batch is one block.
+// Measures training steps of the tutorial's network, of a wide network (LAYERS: wide), or of a residual network
+// (LAYERS: residual or wide_residual). Reads lines "LAYERS BATCH STEPS [SLOTS]" from standard input and answers each
+// line with the seconds per step. So a script can measure bench_step and another implementation in turn:
+// tools/bench/step.py on one thread of a CPU, tools/bench/gpu_step.py on a GPU. SLOTS is the number of networks that
+// train concurrently, for STEPS steps each. One thread feeds all of them, and each network has its own stream. The
+// answer is then the total time divided by the number of all steps. --threads is the number of threads that compute a
+// step on a CPU. With --blocks no, every batch is one block.
 #include "finch/backend/cuda.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/base/clock.hpp"
@@ -77,15 +77,15 @@ nn::ModelPlan wide(std::int64_t batch, backend::Precision precision, backend::Bl
     return nn::plan_model(layers, {32, 32, 3}, 10, batch, {.precision = precision}, blocks);
 }
 
-/// Plans a residual network like configs/gallery/cifar10_residual.yaml, with 16, 32 and 64 channels: conv3x3 and batch
-/// normalisation; two residual blocks per width, each with two conv3x3 and batch normalisations, the first one of a new
-/// width with a stride of 2; global average pooling; linear(64 → 10).
-nn::ModelPlan residual(std::int64_t batch, backend::Precision precision, backend::Blocks blocks) {
+/// Plans a residual network like configs/gallery/cifar10_residual.yaml, with `width`, 2 · width and 4 · width channels:
+/// conv3x3 and batch normalisation; two residual blocks per number of channels, each with two conv3x3 and batch
+/// normalisations, the first one of more channels with a stride of 2; global average pooling; linear(4 · width → 10).
+nn::ModelPlan residual(std::int64_t width, std::int64_t batch, backend::Precision precision, backend::Blocks blocks) {
     constexpr backend::Activation relu = backend::Activation::relu;
-    nn::ModelSpec layers{nn::ConvLayer{.channels = 16}, nn::BatchNormLayer{.activation = relu}};
-    for (const std::int64_t channels : {16, 32, 64}) {
+    nn::ModelSpec layers{nn::ConvLayer{.channels = width}, nn::BatchNormLayer{.activation = relu}};
+    for (const std::int64_t channels : {width, 2 * width, 4 * width}) {
         for (const bool is_first : {true, false}) {
-            const std::int64_t stride = is_first && channels > 16 ? 2 : 1;
+            const std::int64_t stride = is_first && channels > width ? 2 : 1;
             nn::BlockLayer block;
             block.activation = relu;
             block.layers = {nn::ConvLayer{.channels = channels, .stride = stride},
@@ -103,17 +103,28 @@ nn::ModelPlan plan_of(const std::string& layers, std::int64_t batch, backend::Pr
     if (layers == "wide") {
         return wide(batch, precision, blocks);
     }
-    return layers == "residual" ? residual(batch, precision, blocks)
-                                : tutorial(std::stoll(layers), batch, precision, blocks);
+    if (layers == "residual" || layers == "wide_residual") {
+        return residual(layers == "residual" ? 16 : 32, batch, precision, blocks);
+    }
+    return tutorial(std::stoll(layers), batch, precision, blocks);
 }
 
-/// A network that Adadelta trains on its own stream.
+/// Returns the optimizer of configs/gallery/cifar10_residual.yaml for wide_residual, and Adadelta for all others.
+backend::Optimizer optimizer_of(const std::string& layers) {
+    if (layers == "wide_residual") {
+        return backend::Sgd{.momentum = 0.9, .weight_decay = 1e-4, .nesterov = true};
+    }
+    return backend::Adadelta{};
+}
+
+/// A network that trains on its own stream.
 class Net {
 public:
-    Net(std::unique_ptr<backend::Device> device, const nn::ModelPlan& plan, const Noise& noise, bool scales_loss)
+    Net(std::unique_ptr<backend::Device> device, const nn::ModelPlan& plan, const backend::Optimizer& optimizer,
+        const Noise& noise, bool scales_loss)
         : device_(std::move(device)),
           model_(*device_, plan),
-          optimizer_(*device_, backend::Adadelta{}, plan),
+          optimizer_(*device_, optimizer, plan),
           context_(device_->make_step_context(noise.images(plan.values.front().shape), plan.batch)),
           step_(device_->capture([this] { step(); }, backend::CaptureAs::graph)),
           scales_loss_(scales_loss) {
@@ -274,10 +285,11 @@ void answer_lines(const Options& options) {
                 const backend::Blocks blocks = options.in_blocks ? device->blocks() : backend::Blocks{};
                 const nn::ModelPlan plan = plan_of(layers, batch, options.precision, blocks);
                 for (std::int64_t i = 0; i < slots; ++i) {
-                    nets.push_back(std::make_unique<Net>(device->new_stream(), plan, noise,
+                    nets.push_back(std::make_unique<Net>(device->new_stream(), plan, optimizer_of(layers), noise,
                                                          options.precision == backend::Precision::float16));
                 }
-                seconds_of(nets, std::min<std::int64_t>(nets.front()->chunk(), options.device == "cpu" ? 1 : 64));
+                seconds_of(nets,
+                           std::min<std::int64_t>({nets.front()->chunk(), steps, options.device == "cpu" ? 1 : 64}));
             }
             std::cout << seconds_of(nets, steps) << std::endl;
         } catch (const std::bad_alloc&) {

@@ -3,12 +3,12 @@
 
     tools/bench/step.py [BENCH_STEP] [REPETITIONS] [CASE ...]       (ninja -C build bench_step)
 
-A case is "NET BATCH". NET is the number of layers of the tutorial's network, `wide` or `residual` (tools/bench/step.cpp). A step
-is forward, loss, backward and Adadelta on a batch in memory. The times are processor times: other work on the machine
-changes them less than wall times. PyTorch runs eagerly: with its defaults (NCHW), with channels_last, and with
-channels_last in bfloat16 by autocast. Finch runs in float32, and in bfloat16 if the processor supports it. The programs
-take turns. A ratio is PyTorch's time over Finch's time, of the same precision and turn. Start the script with the
-python that has the PyTorch to be measured.
+A case is "NET BATCH". NET is the number of layers of the tutorial's network, `wide`, `residual` or `wide_residual`
+(tools/bench/step.cpp). A step is forward, loss, backward and optimizer on a batch in memory. The times are processor
+times: other work on the machine changes them less than wall times. PyTorch runs eagerly: with its defaults (NCHW), with
+channels_last, and with channels_last in bfloat16 by autocast. Finch runs in float32, and in bfloat16 if the processor
+supports it. The programs take turns. A ratio is PyTorch's time over Finch's time, of the same precision and turn. Start
+the script with the python that has the PyTorch to be measured.
 """
 import contextlib
 import os
@@ -18,6 +18,8 @@ import sys
 import time
 
 import torch
+
+from networks import modules_of, optimizer_of
 
 PROGRAM = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/bench_step")
 REPETITIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 9
@@ -45,47 +47,13 @@ class Finch:
             return None
 
 
-class Residual(torch.nn.Module):
-    def __init__(self, channels, wider):
-        super().__init__()
-        stride = 1 if channels == wider else 2
-        self.body = torch.nn.Sequential(torch.nn.Conv2d(channels, wider, 3, stride, 1), torch.nn.BatchNorm2d(wider), torch.nn.ReLU(),
-                                        torch.nn.Conv2d(wider, wider, 3, padding=1), torch.nn.BatchNorm2d(wider))
-        self.shortcut = torch.nn.Identity() if stride == 1 else torch.nn.Conv2d(channels, wider, 1, stride)
-
-    def forward(self, x):
-        return torch.relu(self.body(x) + self.shortcut(x))
-
-
-def modules_of(net):
-    if net == "wide":
-        modules, channels = [], 3
-        for wider in (32, 64, 128):
-            for _ in range(2):
-                modules += [torch.nn.Conv2d(channels, wider, 3, padding=1), torch.nn.ReLU()]
-                channels = wider
-            modules.append(torch.nn.MaxPool2d(2))
-        return (3, 32, 32), modules + [torch.nn.Flatten(), torch.nn.Linear(2048, 10)]
-    if net == "residual":
-        modules, channels = [torch.nn.Conv2d(3, 16, 3, padding=1), torch.nn.BatchNorm2d(16), torch.nn.ReLU()], 16
-        for wider in (16, 16, 32, 32, 64, 64):
-            modules.append(Residual(channels, wider))
-            channels = wider
-        return (3, 32, 32), modules + [torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(64, 10)]
-    modules, channels = [], 1
-    for _ in range(int(net)):
-        modules += [torch.nn.Conv2d(channels, 10, 3, padding=1), torch.nn.ReLU()]
-        channels = 10
-    return (1, 28, 28), modules + [torch.nn.Flatten(), torch.nn.Linear(7840, 10)]
-
-
 class PyTorch:
     def __init__(self, case, memory_format, bfloat16):
         net, batch = case.split()
         shape, modules = modules_of(net)
         self.bfloat16 = bfloat16
         self.model = torch.nn.Sequential(*modules).to(memory_format=memory_format)
-        self.optimizer = torch.optim.Adadelta(self.model.parameters(), lr=0.1)
+        self.optimizer = optimizer_of(net, self.model.parameters())
         self.images = torch.randn(int(batch), *shape).to(memory_format=memory_format)
         self.labels = torch.randint(10, (int(batch),))
 
@@ -115,7 +83,7 @@ def main():
         print("bench_step has no bfloat16 on this processor")
     for case in CASES:
         net, batch = case.split()
-        cost = int(batch) * ({"wide": 50, "residual": 50}.get(net) or int(net))
+        cost = int(batch) * ({"wide": 50, "residual": 50, "wide_residual": 200}.get(net) or int(net))
         steps = max(1, 1600 // cost)
         nets = {"default": PyTorch(case, torch.contiguous_format, False), "channels_last": PyTorch(case, torch.channels_last, False),
                 "bfloat16": PyTorch(case, torch.channels_last, True)}
