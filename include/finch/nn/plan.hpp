@@ -125,8 +125,8 @@ private:
 [[nodiscard]] ModelPlan plan_model(const ModelSpec& spec, SampleShape input, std::int64_t classes, std::int64_t batch,
                                    Numerics numerics = {}, backend::Blocks blocks = {});
 
-/// Returns how many bytes of activations and their gradients an operation moves in a training step of the whole batch at
-/// least: in each pass it reads or writes each of its tensors once.
+/// Returns how many bytes of activations and their gradients an operation moves in a training step of the whole batch
+/// at least: in each pass it reads or writes each of its tensors once.
 [[nodiscard]] std::int64_t least_bytes(const ModelPlan& plan, const Node& node);
 
 }  // namespace finch::nn
