@@ -13,8 +13,8 @@ namespace finch::nn {
 namespace {
 
 using backend::TensorType;
-constexpr TensorType wide = TensorType::float32;
-constexpr TensorType narrow = TensorType::bfloat16;
+constexpr TensorType float32 = TensorType::float32;
+constexpr TensorType bfloat16 = TensorType::bfloat16;
 
 /// Returns the convolution of a node that the device prefers in planes, or null.
 backend::ConvolutionShape* planes_convolution(const backend::Device& device, Node& node) {
@@ -47,21 +47,21 @@ void set_types(backend::OperationShape& operation, TensorType x, TensorType y) {
 /// Sets the types of a node's tensors. Prefers bfloat16, but only for tensors that are bfloat16 in `types`. A tensor
 /// that becomes float32 becomes float32 in `types` too. Returns true if `types` changed.
 bool choose_types(const backend::Device& device, Node& node, std::vector<TensorType>& types) {
-    const auto is_narrow = [&](std::size_t value) { return types[value] == narrow; };
-    const bool narrow_x = std::all_of(node.inputs.begin(), node.inputs.end(), is_narrow);
-    const bool narrow_y = is_narrow(node.output);
+    const auto is_bfloat16 = [&](std::size_t value) { return types[value] == bfloat16; };
+    const bool x_may_be = std::all_of(node.inputs.begin(), node.inputs.end(), is_bfloat16);
+    const bool y_may_be = is_bfloat16(node.output);
     const std::array<std::pair<bool, bool>, 4> best_first{{{true, true}, {true, false}, {false, true}, {false, false}}};
     for (const auto& [x, y] : best_first) {
-        if ((x && !narrow_x) || (y && !narrow_y)) {
+        if ((x && !x_may_be) || (y && !y_may_be)) {
             continue;
         }
-        set_types(node.operation, x ? narrow : wide, y ? narrow : wide);
+        set_types(node.operation, x ? bfloat16 : float32, y ? bfloat16 : float32);
         if ((!x && !y) || (has_types(node.operation) && device.supports_types(node.operation))) {
-            bool changed = narrow_y && !y;
-            types[node.output] = y ? narrow : wide;
+            bool changed = y_may_be && !y;
+            types[node.output] = y ? bfloat16 : float32;
             for (const std::size_t input : node.inputs) {
-                changed = changed || (is_narrow(input) && !x);
-                types[input] = x ? narrow : wide;
+                changed = changed || (is_bfloat16(input) && !x);
+                types[input] = x ? bfloat16 : float32;
             }
             return changed;
         }
@@ -74,14 +74,14 @@ bool multiplies_bfloat16(const Node& node) {
     return shape != nullptr && shape->precision == backend::Precision::bfloat16;
 }
 
-/// Stores activations as bfloat16 where the device supports it for the operation that writes the value and for all that
-/// read it. The input of the model and the logits are float32.
-bool narrow_values(const backend::Device& device, ModelPlan& plan) {
+/// Stores a value as bfloat16 if the device supports this for the operation that writes it and for all that read it.
+/// The input of the model and the logits are float32. Returns true if a value is bfloat16.
+bool store_bfloat16(const backend::Device& device, ModelPlan& plan) {
     if (std::none_of(plan.nodes.begin(), plan.nodes.end(), multiplies_bfloat16)) {
         return false;
     }
-    std::vector<TensorType> types(plan.values.size(), narrow);
-    types.front() = types.back() = wide;
+    std::vector<TensorType> types(plan.values.size(), bfloat16);
+    types.front() = types.back() = float32;
     for (bool changed = true; changed;) {
         changed = false;
         for (Node& node : plan.nodes) {
@@ -91,7 +91,7 @@ bool narrow_values(const backend::Device& device, ModelPlan& plan) {
     for (std::size_t i = 0; i < types.size(); ++i) {
         plan.values[i].type = types[i];
     }
-    return std::find(types.begin(), types.end(), narrow) != types.end();
+    return std::find(types.begin(), types.end(), bfloat16) != types.end();
 }
 
 /// A convolution that writes bfloat16 for a batch normalisation alone leaves its bias to the normalisation: cuDNN has
@@ -100,14 +100,14 @@ void move_biases(ModelPlan& plan, const std::vector<std::size_t>& readers) {
     for (Node& node : plan.nodes) {
         auto* const norm = std::get_if<backend::BatchNormShape>(&node.operation);
         const std::size_t value = node.inputs.front();
-        if (norm == nullptr || norm->x_type != narrow || value == 0 || readers[value] != 1) {
+        if (norm == nullptr || norm->x_type != bfloat16 || value == 0 || readers[value] != 1) {
             continue;
         }
         Node& before = plan.nodes[value - 1];
         auto* const convolution = std::get_if<backend::ConvolutionShape>(&before.operation);
         if (convolution != nullptr && convolution->activation == backend::Activation::none) {
             convolution->skips_bias = true;
-            norm->bias_of_x = before.parameters_offset + convolution->weights() - node.parameters_offset;
+            norm->skipped_bias_offset = before.parameters_offset + convolution->weights() - node.parameters_offset;
         }
     }
 }
@@ -123,7 +123,7 @@ ModelPlan with_layouts(const backend::Device& device, ModelPlan plan) {
             ++readers[input];
         }
     }
-    bool has_changed = narrow_values(device, plan);
+    bool has_changed = store_bfloat16(device, plan);
     move_biases(plan, readers);
     for (Node& reader : plan.nodes) {
         const std::size_t value = reader.inputs.front();

@@ -205,7 +205,7 @@ void Model::backward(Replica& replica, const backend::Pass& pass, const Ready& r
         if (!node.has_backward) {
             continue;
         }
-        const bool finishes = node.parameters > 0 && !replica.operations[i]->leaves_sums();
+        const bool finishes = node.parameters > 0 && !replica.operations[i]->defers_grads();
         if (finishes) {
             announce();  // before the sums over the ranks that this operation may need
         }
@@ -223,7 +223,7 @@ void Model::backward(Replica& replica, const backend::Pass& pass, const Ready& r
             if (const InputGrad& grad = node.grad_inputs[k]; grad.is_needed && grad.add_to >= 0) {
                 const Value& input = plan_.values[node.inputs[k]];
                 device_.accumulate(replica.at(grad.offset), replica.at(grad.add_to),
-                                   unsigned_of(input.numbers(plan_.block)), input.type);
+                                   unsigned_of(input.elements(plan_.block)), input.type);
             }
         }
         if (node.parameters > 0 && pass.is_last_block) {

@@ -160,6 +160,6 @@ TEST_CASE("staged: activations in bfloat16 on 2 ranks give about one rank's weig
 
     const std::vector<float> shared = trained_weights(*device, group, *staged, datasets, bfloat16_recipe());
 
-    CHECK(difference(shared, single) < 0.01);  // other sums are rounded to other neighbours
+    CHECK(difference(shared, single) < 0.01);  // the ranks' partial sums round differently
     CHECK(same_on_all(group, shared));
 }

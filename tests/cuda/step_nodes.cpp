@@ -88,8 +88,8 @@ TEST_CASE("a wide convolution in bfloat16 has at most 11 nodes with batch_norm a
     const std::size_t plain = nodes_of_wide({relu});
     MESSAGE("nodes of a wide layer in bfloat16: " << normalised << " with batch_norm, " << plain << " without");
 
-    // Forward: convolution; sums, totals, normalisation. Backward: sums, totals, gradient of x; gradients of the
-    // weights, unpacked, and of x. The weights are packed.
+    // Forward: convolution; sums, totals, normalisation. Backward: sums, totals, gradient of x; gradient of the
+    // weights and its unpacking; gradient of x. One node packs the weights.
     CHECK(normalised <= 11);
     // Forward: convolution, bias. Backward: gradient of the bias, its sums; as above.
     CHECK(plain <= 8);

@@ -1,4 +1,4 @@
-// Tests of activations that are stored as bfloat16. The judge of an operation is the same operation with float32
+// Tests of activations that are stored as bfloat16. The reference for an operation is the same operation with float32
 // tensors, which other tests compare with float64, on inputs that bfloat16 represents exactly.
 #include "backend/trial.hpp"
 #include "cuda/device_array.hpp"
@@ -125,7 +125,7 @@ struct Most {
     double parameters = 1e-5;
 };
 
-/// Compares a shape that stores `x` and `y` so with the same shape in float32.
+/// Compares a shape with the types `x` and `y` with the same shape in float32.
 template <class Shape>
 void check(Device& device, Shape shape, const Inputs& inputs, std::int64_t batch, std::int64_t samples, TensorType x,
            TensorType y, Most most = {}) {
@@ -172,7 +172,7 @@ std::size_t outputs_of(const ConvolutionShape& s) {
 
 }  // namespace
 
-TEST_CASE("convolutions that store bfloat16: outputs and gradients, with every activation, stride and mixed types") {
+TEST_CASE("convolutions with bfloat16 tensors match float32 for each activation, stride and mix of types") {
     const auto device = make_device();
     for (const auto& [in, out, kernel, stride, activation] : {std::tuple{32, 24, 3, 1, Activation::relu},
                                                               {24, 32, 3, 2, Activation::none},
@@ -214,7 +214,7 @@ TEST_CASE("convolutions store bfloat16 only where cuDNN needs no copy, and only 
     }
 }
 
-TEST_CASE("batch_norm of stored bfloat16: outputs, gradients, statistics, padding") {
+TEST_CASE("batch_norm with bfloat16 tensors matches float32, also with padding") {
     const auto device = make_device();
     constexpr std::int64_t batch = 6;
     for (const auto& [pixels, channels] : {std::pair{1, 8}, {49, 24}, {300, 8}, {9, 304}})
@@ -264,7 +264,7 @@ TEST_CASE("a convolution leaves its bias to the batch normalisation after it") {
         shifted.x[i] += double{bias[i % 32]};
     }
     const Outputs expected = run(*device, norm, shifted, 6, 6);
-    norm.bias_of_x = 64 + 5;
+    norm.skipped_bias_offset = 64 + 5;
     const Outputs actual = run(*device, norm, biased, 6, 6);
     CHECK(apart(actual.y, expected.y) < 1e-5);
     CHECK(apart(actual.validated, expected.validated) < 1e-5);
@@ -278,7 +278,7 @@ TEST_CASE("a convolution leaves its bias to the batch normalisation after it") {
           std::vector<float>(32));
 }
 
-TEST_CASE("sums, activations, poolings, means and concatenations of stored bfloat16") {
+TEST_CASE("sums, activations, poolings, means and concatenations of bfloat16 match float32") {
     const auto device = make_device();
     for (const Activation activation : {Activation::none, Activation::relu, Activation::tanh}) {
         const AddShape shape{.count = 1000, .activation = activation};

@@ -91,7 +91,7 @@ TEST_CASE("a residual network with batch_norm and dropout gives the CPU's weight
     CHECK(rehearsal::calls("cudaGraphLaunch") > 0);
 }
 
-TEST_CASE("activations in bfloat16: about float32's weights; calls, graphs and resumes have the same bits") {
+TEST_CASE("bfloat16 activations give nearly float32's weights; resumes and other launches give the same bits") {
     rehearsal::reset();
     const comm::Group group = alone();
     const auto datasets = bright_rows(45);

@@ -11,8 +11,8 @@ kernels for an H100. Columns: one line per launch
   registers, spills and SASS (instructions, only if cuobjdump is installed) of a thread, from ptxas
 PTX is not what a GPU executes: ptxas removes and fuses some instructions and turns a division into about 20.
 
-Without NAME, also the bytes per activation in the training step of a convolution in bfloat16, with x as large as y. `others` are bytes of
-the numbers per channel and of partial sums, which the caches serve.
+Without NAME, the script also prints the bytes per activation of a training step of a bfloat16 convolution, with x as large as y. `others`
+counts values per channel and partial sums, which the caches serve.
 """
 import collections
 import pathlib

@@ -5,11 +5,11 @@
 
 A step is forward, loss, backward and optimizer. The networks are those of bench_step (tools/bench/step.cpp): the
 tutorial's network with L convolutions, and wide_residual, which is like configs/gallery/cifar10_residual.yaml. Finch
-and PyTorch take turns in one run. Finch runs captured steps over a data set on the device; the time includes the
-gathering of each batch. PyTorch trains on one random batch on the device, with cudnn.benchmark. The cases, in order of
+and PyTorch take turns in one run. Finch runs captured steps over a data set on the device; the time includes
+loading each batch. PyTorch trains on one random batch on the device, with cudnn.benchmark. The cases, in order of
 importance:
 
-- the tutorial's network in float32: Finch's automatic choice of kernels against the paths library and direct, PyTorch
+- the tutorial's network in float32: Finch's automatic choice of kernels against --path library and --path direct, PyTorch
   eager, and PyTorch with the whole step as one CUDA graph. Several networks at once are compared with one network;
 - wide_residual in bfloat16: against tf32 and float32 of Finch, PyTorch eager in float32, channels_last with autocast to
   bfloat16 (eager, the whole step as one CUDA graph, and compiled);
@@ -168,7 +168,7 @@ class AutocastCompiled(Autocast):
 
 @contextlib.contextmanager
 def at_most(seconds):
-    """Interrupts the block after `seconds`, with TimeoutError."""
+    """Raises TimeoutError in the block after `seconds`."""
     def interrupt(*_):
         raise TimeoutError
 
@@ -246,8 +246,8 @@ def cases(options):
 
 
 def sides_of(options, finch, precision, net, slots):
-    """Returns {name: callable(net, batch, slots, steps)} of Finch, first what the peers are compared with, and the
-    variants of PyTorch."""
+    """Returns Finch's sides {name: callable(net, batch, slots, steps)}, first the one with which all others are
+    compared, and the classes of PyTorch's variants."""
     is_gpu = options.device == "cuda"
     own = {"Finch": finch("automatic", precision).seconds}
     if net == "wide_residual":

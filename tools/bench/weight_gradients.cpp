@@ -1,5 +1,5 @@
-// Compares formats of bfloat16 trainings, on the CPU with emulated rounding: those of the gradients of convolutions'
-// weights, and of the activations in memory.
+// Compares number formats of bfloat16 trainings on the CPU, with emulated rounding: of the gradients of convolution
+// weights, and of stored activations.
 //   ninja -C build bench_weight_gradients
 //   FINCH_MNIST=DIR build/bench_weight_gradients [SEEDS] [BATCHES] [EPOCHS] [FORMAT]      (5, 156, 3, all)
 // Batches have 64 images; the number of training images is a multiple of it, since padding of a batch has no gradients.
@@ -8,8 +8,7 @@
 //   float32    all passes in float32
 //   tf32       factors of 10 bits of mantissa, a float32 sum: what Finch does on GPUs for activations in float32
 //   bfloat16   factors of 7 bits, and the sum is rounded to 7 bits: what torch.autocast does
-//   stored     as bfloat16; and all activations and their gradients but the logits are rounded to 7 bits in memory:
-//   what
+//   stored     like bfloat16; also rounds activations and their gradients, except logits, to 7 bits in memory: what
 //              Finch does on GPUs
 // For each network and format, prints the mean validation accuracy and loss over the seeds, and the relative error of a
 // weight gradient after the first step.
@@ -135,7 +134,7 @@ public:
     [[nodiscard]] std::string implementation() const override { return "rounded: " + exact_->implementation(); }
 
 private:
-    /// True if the batch normalisation after the convolution has the bias (BatchNormShape::bias_of_x).
+    /// True if the batch normalisation after the convolution has the bias (BatchNormShape::skipped_bias_offset).
     [[nodiscard]] bool skips_bias() const {
         return format_ == Format::stored && shape_.activation == backend::Activation::none;
     }

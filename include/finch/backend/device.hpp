@@ -100,10 +100,11 @@ public:
     [[nodiscard]] virtual std::int64_t scratch_bytes(const OperationShape& /*shape*/) { return 0; }
     /// Returns the bytes that an operation of this shape keeps for each thread, beyond those in ModelPlan::bytes.
     [[nodiscard]] virtual std::int64_t kept_bytes(const OperationShape& /*shape*/) { return 0; }
-    /// Enqueues the sums that earlier calls of Operation::backward() have left (Operation::leaves_sums()).
+    /// Enqueues the completion of the gradients that earlier calls of Operation::backward() deferred
+    /// (Operation::defers_grads()).
     virtual void finish_grads() {}
-    /// Adds `count` numbers of `from` to `to`. `type` is float32, or a type in which the device stores activations;
-    /// then `count` is a multiple of 8.
+    /// Adds `count` numbers of `from` to `to`. `type` is float32, or bfloat16 if the device stores activations as
+    /// bfloat16; then `count` is a multiple of 8.
     virtual void accumulate(const float* from, float* to, std::size_t count, TensorType type = TensorType::float32) = 0;
     /// Sets `count` floats to 0.
     virtual void clear(float* values, std::size_t count) = 0;

@@ -87,8 +87,9 @@ struct ConvolutionShape {
     Layout y_layout = Layout::nhwc;
     TensorType x_type = TensorType::float32;  ///< of x and its gradient
     TensorType y_type = TensorType::float32;  ///< of y and its gradient
-    /// True: forward() does not add the bias, and backward() does not write its gradient. The batch normalisation after
-    /// the convolution does (BatchNormShape::bias_of_x).
+    /// True: forward() does not add the bias, and backward() does not write its gradient. The batch normalisation that
+    /// follows would remove the bias. It adds the bias to its running mean and sets the gradient of the bias to 0
+    /// (BatchNormShape::skipped_bias_offset).
     bool skips_bias = false;
     auto operator<=>(const ConvolutionShape&) const = default;
 
@@ -203,10 +204,9 @@ struct BatchNormShape {
     Activation activation = Activation::none;
     TensorType x_type = TensorType::float32;
     TensorType y_type = TensorType::float32;
-    /// If the convolution before skips its bias: the offset of this bias from the layer's own parameters, in floats,
-    /// and of its gradient from the layer's own gradients. The normalisation removes a bias, so the bias changes only
-    /// the running mean, and its gradient is 0. Otherwise 0.
-    std::int64_t bias_of_x = 0;
+    /// Offset in floats from the parameters (and gradients) of this layer to the bias that the preceding convolution
+    /// skips; 0 if there is none. The bias changes only the running mean. Its gradient is 0.
+    std::int64_t skipped_bias_offset = 0;
     bool operator==(const BatchNormShape&) const = default;
 
     [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return true; }
@@ -308,7 +308,7 @@ struct Pass {
 };
 
 /// A planned operation with its own packed copies of the parameters. All pointers point to memory of the device that
-/// made the operation. A tensor that the shape stores as bfloat16 is passed by a pointer to its first byte.
+/// made the operation. A bfloat16 tensor is passed as a float pointer to its first byte.
 class Operation {
 public:
     virtual ~Operation() = default;
@@ -321,13 +321,12 @@ public:
     /// Computes from the gradient of y the gradient of each x (`grad_x`; an entry is null if its gradient is not
     /// needed) and the gradients of the parameters (`grad_parameters`, in canonical order). Overwrites `grad_x`, and
     /// may overwrite `grad_y`. The gradients of the parameters are summed over the blocks of a batch: the sums begin
-    /// anew in the first block, and `grad_parameters` is complete after the last block. Before, it may hold anything,
-    /// and must not be changed.
+    /// anew in the first block, and `grad_parameters` is complete after the last block and, if defers_grads(), after
+    /// Device::finish_grads(). Before, it may hold anything, and must not be changed.
     virtual void backward(const Pass& pass, std::span<const float* const> x, const float* y, float* grad_y,
                           std::span<float* const> grad_x, float* grad_parameters) = 0;
-    /// True if backward() leaves the last sums of `grad_parameters` to Device::finish_grads(), which then completes the
-    /// gradients of all such operations at once.
-    [[nodiscard]] virtual bool leaves_sums() const { return false; }
+    /// True if `grad_parameters` is complete only after Device::finish_grads().
+    [[nodiscard]] virtual bool defers_grads() const { return false; }
     /// Returns how many doubles one call of forward() in training sums over the ranks; 0 if none. backward_sums()
     /// returns the same number for backward().
     [[nodiscard]] virtual std::size_t forward_sums() const { return 0; }

@@ -12,7 +12,8 @@
 
 namespace finch::nn {
 
-/// Returns the plan with the layouts of activations that `device` prefers. Places the activations anew.
+/// Returns the plan with the layouts and types of activations that `device` prefers. Convolutions may leave their bias
+/// to the batch normalisation that follows. Places the activations anew.
 [[nodiscard]] ModelPlan with_layouts(const backend::Device& device, ModelPlan plan);
 
 /// Returns the bytes that a model and its optimizer need on `device`: ModelPlan::bytes plus, for each thread

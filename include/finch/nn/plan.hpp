@@ -41,15 +41,15 @@ struct Value {
     backend::Layout layout = backend::Layout::nhwc;
     backend::TensorType type = backend::TensorType::float32;  ///< of the value and its gradient
 
-    /// Returns how many numbers `samples` samples have in memory.
-    [[nodiscard]] std::int64_t numbers(std::int64_t samples) const noexcept {
+    /// Returns how many elements `samples` samples have in memory.
+    [[nodiscard]] std::int64_t elements(std::int64_t samples) const noexcept {
         return samples * (layout == backend::Layout::nhwc
                               ? shape.size()
                               : shape.channels * backend::PlanesSize(shape.height, shape.width).floats_per_channel());
     }
     /// Returns how many floats of memory `samples` samples take.
     [[nodiscard]] std::int64_t floats(std::int64_t samples) const noexcept {
-        return type == backend::TensorType::float32 ? numbers(samples) : (numbers(samples) + 1) / 2;
+        return type == backend::TensorType::float32 ? elements(samples) : (elements(samples) + 1) / 2;
     }
 };
 
@@ -125,8 +125,8 @@ private:
 [[nodiscard]] ModelPlan plan_model(const ModelSpec& spec, SampleShape input, std::int64_t classes, std::int64_t batch,
                                    Numerics numerics = {}, backend::Blocks blocks = {});
 
-/// Returns how many bytes of activations and their gradients an operation moves in a training step of the whole batch
-/// at least: in each pass it reads or writes each of its tensors once.
+/// Returns a lower bound for the bytes of activations and gradients that an operation moves in a training step of
+/// plan.batch samples: each pass reads or writes each of its tensors once.
 [[nodiscard]] std::int64_t least_bytes(const ModelPlan& plan, const Node& node);
 
 }  // namespace finch::nn

@@ -50,7 +50,7 @@ struct LayerTimes {
     std::string name;  ///< prefix of its tensors in PyTorch: "0"; empty if it has no tensors
     double forward = 0;
     double backward = 0;
-    std::int64_t bytes = 0;  ///< nn::least_bytes() of this rank's part of a batch
+    std::int64_t bytes = 0;  ///< nn::least_bytes() of this rank's micro-batch
 };
 
 /// The time that a worker spent on each activity, from the construction of a Profile to its report().

@@ -121,7 +121,7 @@ private:
                 .epsilon = shape_.epsilon,
                 .parameters = parameters_,
                 .buffers = buffers_,
-                .bias_of_x = shape_.bias_of_x,
+                .skipped_bias_offset = shape_.skipped_bias_offset,
                 .memory = memory_};
     }
 

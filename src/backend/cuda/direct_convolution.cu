@@ -52,7 +52,7 @@ public:
         stream_.unfinished_grads().push_back(
             {.partial = partial(), .rows = backward_.rows, .count = backward_.count, .sums = grad_parameters});
     }
-    [[nodiscard]] bool leaves_sums() const override { return true; }
+    [[nodiscard]] bool defers_grads() const override { return true; }
     [[nodiscard]] std::string implementation() const override { return forward_.name; }
 
 private:

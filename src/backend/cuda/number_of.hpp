@@ -3,17 +3,14 @@
 #include "finch/backend/planes.hpp"
 
 #include <cuda_bf16.h>
+#include <type_traits>
 
 namespace finch::backend::cuda {
 
-/// Calls `use` with a value of NumberOf<type>, for a type in which activations are stored.
-template <class Number>
-struct NumberOf {
-    using type = Number;
-};
+/// Calls `use` with std::type_identity of the C++ type of `type`, which must be float32 or bfloat16.
 template <class Use>
 auto with_number(TensorType type, Use use) {
-    return type == TensorType::bfloat16 ? use(NumberOf<__nv_bfloat16>()) : use(NumberOf<float>());
+    return type == TensorType::bfloat16 ? use(std::type_identity<__nv_bfloat16>()) : use(std::type_identity<float>());
 }
 
 }  // namespace finch::backend::cuda

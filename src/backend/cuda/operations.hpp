@@ -35,7 +35,8 @@ template <class Shape>
 
 /// Returns the bytes of the partial sums that a direct convolution keeps until finish_grads().
 [[nodiscard]] std::size_t direct_partials(Stream& stream, const ConvolutionShape& shape);
-/// Adds the partial sums in Stream::unfinished_grads() in one kernel, and empties this list.
+/// Adds the partial sums in Stream::unfinished_grads(), with one kernel per AddPartials::most_layers layers, and
+/// empties the list.
 void finish_grads(Stream& stream);
 
 /// Adds `count` numbers of `from` to `to` in the order of `stream`.

@@ -26,8 +26,8 @@ struct BatchNormMemory {
     float* factors;             ///< (5, channels): mean, scale, shift; for backward also of_x and shift_of_grad
 };
 
-/// The factors of `width` neighbouring channels: y = f(scale · (x − mean) + shift), and for the gradient after the
-/// activation, grad_x = scale · grad + of_x · (x − mean) + shift_of_grad.
+/// The factors of `width` neighbouring channels. Forward: y = f(scale · (x − mean) + shift). Backward, with `grad`
+/// before the activation: grad_x = scale · grad + of_x · (x − mean) + shift_of_grad.
 template <int width>
 struct BatchNormFactors {
     Vector<float, width> mean, scale, shift, of_x, shift_of_grad;
@@ -45,7 +45,7 @@ struct BatchNormFactors {
     }
 };
 
-/// The gradient after the activation. The slope of relu is computed from x, so that the kernel need not read y.
+/// Computes the gradient before the activation, grad_y · f′. For relu the slope is computed from x, so y is not read.
 template <class X, class Y, int width>
 struct BatchNormGradient {
     Activation activation;
@@ -79,7 +79,7 @@ struct BatchNormGradient {
 template <class X, class Y, int width>
 struct BatchNormPartials {
     static constexpr int max_threads = RowCut::threads;
-    /// Products of two bfloat16 numbers are exact in float.
+    /// For bfloat16 x, 8 rows are added in float, then in double (sum_rows). Products in Σ x² are exact in float.
     using Term = std::conditional_t<std::is_same_v<X, float>, double, float>;
     const StepState* state;
     std::int64_t pixels;
@@ -122,12 +122,13 @@ struct BatchNormStatistics {
     std::int64_t channels;
     double momentum;
     double epsilon;
-    const float* parameters;  ///< weight, bias
-    float* buffers;           ///< running mean, running variance
-    std::int64_t bias_of_x;   ///< BatchNormShape::bias_of_x
+    const float* parameters;           ///< weight, bias
+    float* buffers;                    ///< running mean, running variance
+    std::int64_t skipped_bias_offset;  ///< BatchNormShape::skipped_bias_offset
     BatchNormMemory memory;
 
-    /// From the sums over the whole batch of `total` values. Updates the running statistics.
+    /// Computes the factors from the sums over the `total` values of the whole batch, and updates the running
+    /// statistics.
     FINCH_DEVICE void train(std::int64_t c, double total) const {
         if (total > 0) {  // a part of a batch may be empty
             const double mean = memory.forward_sums[c] / total;
@@ -139,11 +140,11 @@ struct BatchNormStatistics {
             validate(c);
         }
     }
-    /// From the running statistics.
+    /// Computes the factors from the running statistics.
     FINCH_DEVICE void validate(std::int64_t c) const {
         set(c, double{buffers[c]} - bias_before(c), double{buffers[channels + c]});
     }
-    /// From the sums of backward over the whole batch of `total` values.
+    /// Computes the factors of backward from its sums over the `total` values of the whole batch.
     FINCH_DEVICE void backward(std::int64_t c, double total) const {
         const double factor = static_cast<double>(parameters[c]) * memory.inverse_deviation[c];
         const double n = std::fmax(1.0, total);
@@ -154,7 +155,7 @@ struct BatchNormStatistics {
 
 private:
     [[nodiscard]] FINCH_DEVICE double bias_before(std::int64_t c) const {
-        return bias_of_x == 0 ? 0.0 : static_cast<double>(parameters[bias_of_x + c]);
+        return skipped_bias_offset == 0 ? 0.0 : static_cast<double>(parameters[skipped_bias_offset + c]);
     }
     FINCH_DEVICE void follow(float& running, double value) const {
         running = static_cast<float>((1 - momentum) * static_cast<double>(running) + momentum * value);
@@ -209,8 +210,8 @@ struct BatchNormTotals {
             product = (product - memory.mean[channel] * sum) * memory.inverse_deviation[channel];
             grad_parameters[channel] = static_cast<float>(product);
             grad_parameters[channels + channel] = static_cast<float>(sum);
-            if (statistics.bias_of_x != 0) {
-                grad_parameters[statistics.bias_of_x + channel] = 0.0F;
+            if (statistics.skipped_bias_offset != 0) {
+                grad_parameters[statistics.skipped_bias_offset + channel] = 0.0F;
             }
         }
         totals[channel] = sum;

@@ -5,8 +5,8 @@
 
 namespace finch::backend::cuda {
 
-/// The kernel for both gradients of a convolution of a small batch, which the two kernels alone would not fill the GPU
-/// with. Grid: x = the blocks of `weights`, then the blocks of `input`. The number of threads is that of `weights`.
+/// The kernel for both gradients of a convolution. With a small batch, each gradient alone would not fill the GPU.
+/// Grid: x = the blocks of `weights`, then the blocks of `input`. The number of threads is that of `weights`.
 template <int kernel, int weight_outputs, int input_outputs>
 struct DirectGradients {
     static constexpr int max_threads = 256;

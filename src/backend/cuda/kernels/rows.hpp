@@ -50,9 +50,9 @@ struct RowShare {
           end((thread.block_y() + 1) * cut.rows_of_part < rows ? (thread.block_y() + 1) * cut.rows_of_part : rows) {}
 };
 
-/// The first of two kernels for sums over rows. `partial` (parts, sums, channels) gets the sums of each part, always in
-/// the same order. `add(element, totals)` adds `width` numbers to totals[sum][k]. The numbers of 8 rows are added as
-/// `Term`, then as `Sum`. Shared memory: `sums` · `width` Sums per thread.
+/// The first of two kernels for sums over rows. Writes the sums of each part to `partial` (parts, sums, channels), in a
+/// fixed order. `add(element, terms)` adds `width` numbers to terms[sum][k]. If `Term` is not `Sum`, 8 rows are added
+/// in `Term` and then to a `Sum`. Shared memory: `sums` · `width` `Sum`s per thread.
 template <int sums, int width, class Sum, class Term, class Thread, class Add>
 FINCH_DEVICE void sum_rows(Thread& thread, const RowShare& share, const RowCut& cut, Sum* partial, const Add& add) {
     constexpr int together = std::is_same_v<Sum, Term> ? 1 : 8;
