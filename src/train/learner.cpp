@@ -265,8 +265,10 @@ void Learner::attempt(Action&& action) {
 
 /// Computes the gradients of the next part of the batch. After the last part, grads() is the sum over all parts.
 void Learner::compute_grads(bool is_last) {
-    const backend::Pass pass{
-        .step = *training_.context, .mode = backend::Mode::training, .group = &sums_, .timer = timer_};
+    const backend::Pass pass{.step = *training_.context,
+                             .mode = backend::Mode::training,
+                             .group = all_reduce_.is_of_one_rank() ? nullptr : &sums_,
+                             .timer = timer_};
     enter(backend::Activity::data);
     device_.next_step(pass.step);
     model_.compute_grads(pass, losses_of(device_, model_, loss_), [&](std::int64_t begin, std::int64_t end) {

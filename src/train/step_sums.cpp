@@ -14,7 +14,7 @@ StepSums::StepSums(backend::Device& device, comm::AllReduce& all_reduce, nn::Mod
     const std::vector<nn::Node>& nodes = model.plan().nodes;
     std::size_t most = 0;
     const auto add_statistics = [&](std::size_t count) {
-        if (count > 0) {
+        if (count > 0 && !all_reduce.is_of_one_rank()) {
             planned_.push_back({.statistics = count});
             most = std::max(most, count);
         }

@@ -825,11 +825,13 @@ def optimizer(run, count, name, states, width):
     if states < 2:
         b.values[:] = 0
     new = update(numbers, *(array.values.astype(f64) for array in (g, p, a, b)))
-    # Three ranges of odd sizes; the kernel has room for 64.
+    # Three ranges of odd sizes; the kernel has room for 64. first_block: where each begins, then the number of all blocks.
     ends = [0, count // 3 + 1, count // 2, count]
-    ranges = [value for begin, end in zip(ends, ends[1:]) for value in (i64(begin), i64(end - begin), i64(1))]
-    blocks, *rest = for_each(groups_of(count, width))
-    run.launch(f"OptimizerUpdate<{name}, {states}, {width}>", (blocks, 3, 1), *rest, state, *ranges, *[i64(0)] * 3 * 61, p, g,
+    sizes = [end - begin for begin, end in zip(ends, ends[1:])]
+    ranges = [value for begin, size in zip(ends, sizes) for value in (i64(begin), i64(size), i64(1))]
+    blocks = [groups_of(size // width + 2, 256) for size in sizes]
+    first_block = [sum(blocks[:number]) for number in range(65)]
+    run.launch(f"OptimizerUpdate<{name}, {states}, {width}>", sum(blocks), 256, 0, state, *ranges, *[i64(0)] * 3 * 61, *first_block, p, g,
                a if states > 0 else None, b if states > 1 else None)
     for array, expected in zip((p, a, b)[:1 + states], new):
         run.check(array, expected)

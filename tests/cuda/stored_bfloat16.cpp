@@ -2,6 +2,7 @@
 // tensors, which other tests compare with float64, on inputs that bfloat16 represents exactly.
 #include "backend/trial.hpp"
 #include "cuda/device_array.hpp"
+#include "cuda/on_a_gpu.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -211,6 +212,18 @@ TEST_CASE("convolutions store bfloat16 only where cuDNN needs no copy, and only 
         shape.precision = other;
         CHECK_FALSE(supports(shape, narrow, narrow));
         CHECK(supports(shape, wide, wide));
+    }
+}
+
+TEST_CASE("convolutions with bfloat16 tensors need no scratch memory for copies") {
+    const auto device = make_device();
+    ConvolutionShape shape = convolution(32, 32, 3);
+    shape.batch = 10'000;
+    const auto bytes_of_x = static_cast<std::int64_t>(input_size(shape) * 2);
+    CHECK(device->scratch_bytes(shape) > 2 * bytes_of_x);  // copies in bfloat16 of x and y
+    shape.x_type = shape.y_type = narrow;
+    if (!on_a_gpu()) {  // there cuDNN's workspace may be larger
+        CHECK(device->scratch_bytes(shape) < bytes_of_x);
     }
 }
 

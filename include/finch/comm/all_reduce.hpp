@@ -20,6 +20,9 @@ public:
     /// True if the sums run entirely on the device, without host code.
     [[nodiscard]] bool is_graph_capturable() const { return capture_as() != backend::CaptureAs::calls; }
 
+    /// True if the worker has one rank, so that sums change nothing.
+    [[nodiscard]] bool is_of_one_rank() const { return capture_as() == backend::CaptureAs::graph; }
+
     /// Collective over the worker. Does not block. Starts to sum `bucket` in place, after all work that was enqueued on
     /// the device before. The caller must not touch the bucket until wait().
     virtual void start(std::span<float> bucket) = 0;

@@ -82,15 +82,28 @@ std::size_t weight_elements(const ConvolutionShape& s) {
     return static_cast<std::size_t>(s.weights());
 }
 
-Places places_of(const EngineChoice& choice) {
+/// True if a pass uses the caller's buffer directly, because the pass needs the type, the channels and the size that
+/// the shape has.
+bool takes_x(const EngineChoice& choice, const ConvolutionShape& shape) {
+    return choice.request.type == shape.x_type && choice.padded_in() == shape.channels_in && !pads_images(shape);
+}
+bool takes_y(const EngineChoice& choice, const ConvolutionShape& shape) {
+    return choice.request.type == shape.y_type && choice.padded_out() == shape.channels_out;
+}
+
+Places places_of(const EngineChoice& choice, const ConvolutionShape& shape) {
     if (!choice.pass) {
         return {};  // no gradient of the input is needed
     }
     const ConvolutionShape& s = choice.request.shape;
     Pieces pieces;
     Places places;
-    places.x = pieces.take(bytes_of(choice.request.type) * elements(pixels_in(s), s.channels_in));
-    places.y = pieces.take(bytes_of(choice.request.type) * elements(pixels_out(s), s.channels_out));
+    if (!takes_x(choice, shape)) {
+        places.x = pieces.take(bytes_of(choice.request.type) * elements(pixels_in(s), s.channels_in));
+    }
+    if (!takes_y(choice, shape)) {
+        places.y = pieces.take(bytes_of(choice.request.type) * elements(pixels_out(s), s.channels_out));
+    }
     places.weights = pieces.take(bytes_of(choice.request.type) * weight_elements(s));
     places.workspace = pieces.take(choice.pass->workspace_bytes());
     places.size = pieces.size();
@@ -98,7 +111,8 @@ Places places_of(const EngineChoice& choice) {
 }
 
 std::size_t scratch_bytes_of(const CudnnConvolutionPlan& plan, const ConvolutionShape& shape) {
-    return std::max({places_of(plan.forward).size, places_of(plan.data).size, places_of(plan.weights).size,
+    return std::max({places_of(plan.forward, shape).size, places_of(plan.data, shape).size,
+                     places_of(plan.weights, shape).size,
                      bias_gradient_scratch(pixels_out(shape), shape.channels_out)});
 }
 
@@ -109,9 +123,9 @@ public:
           shape_(shape),
           plan_(plan_for(stream, shape)),
           weights_(weight_elements(shape)),
-          forward_places_(places_of(plan_->forward)),
-          data_places_(places_of(plan_->data)),
-          weight_places_(places_of(plan_->weights)) {
+          forward_places_(places_of(plan_->forward, shape)),
+          data_places_(places_of(plan_->data, shape)),
+          weight_places_(places_of(plan_->weights, shape)) {
         scratch_ = stream.scratch(scratch_bytes_of(*plan_, shape));
         allocate_packed(plan_->forward, packed_forward_);
         if (!data_takes_forwards_weights()) {
@@ -133,7 +147,7 @@ public:
         const float* x = inputs[0];
         const EngineChoice& choice = plan_->forward;
         const float* bias = shape_.skips_bias ? nullptr : parameters_ + weights_;
-        void* to = takes_y(choice) ? y : at(forward_places_.y);
+        void* to = takes_y(choice, shape_) ? y : at(forward_places_.y);
         choice.pass->run(stream_.get(),
                          {.x = x_for_engine(choice, forward_places_, x),
                           .weights = packed_forward_.get(),
@@ -166,14 +180,6 @@ public:
     }
 
 private:
-    /// True if a pass uses the caller's buffer directly, because the pass needs the type, the channels and the size
-    /// that the shape has.
-    [[nodiscard]] bool takes_x(const EngineChoice& choice) const {
-        return choice.request.type == shape_.x_type && choice.padded_in() == shape_.channels_in && !pads_images(shape_);
-    }
-    [[nodiscard]] bool takes_y(const EngineChoice& choice) const {
-        return choice.request.type == shape_.y_type && choice.padded_out() == shape_.channels_out;
-    }
     /// Copies the bias if it needs padding or is not aligned as cuDNN requires.
     void pack_bias(const float* bias) {
         if (!bias_copy_) {
@@ -248,7 +254,7 @@ private:
         });
     }
     [[nodiscard]] void* x_for_engine(const EngineChoice& choice, const Places& places, const float* x) const {
-        if (takes_x(choice)) {
+        if (takes_x(choice, shape_)) {
             return const_cast<float*>(x);
         }
         if (pads_images(shape_)) {
@@ -260,7 +266,7 @@ private:
         return at(places.x);
     }
     [[nodiscard]] void* grad_for_engine(const EngineChoice& choice, const Places& places, const float* grad_y) const {
-        if (takes_y(choice)) {
+        if (takes_y(choice, shape_)) {
             return const_cast<float*>(grad_y);
         }
         pad_channels(choice, shape_.y_type, grad_y, pixels_out(shape_), shape_.channels_out, choice.padded_out(),
@@ -303,7 +309,7 @@ private:
 
     void backward_data(const float* grad_y, float* grad_x) {
         const EngineChoice& choice = plan_->data;
-        void* to = takes_x(choice) ? grad_x : at(data_places_.x);
+        void* to = takes_x(choice, shape_) ? grad_x : at(data_places_.x);
         choice.pass->run(stream_.get(),
                          {.x = to,
                           .weights = data_takes_forwards_weights() ? packed_forward_.get() : packed_data_.get(),

@@ -61,15 +61,19 @@ void update(cudaStream_t stream, const Arena& arena) {
         const auto ranges = rest.first(std::min(rest.size(), std::size_t{most_ranges}));
         Update kernel{.state = arena.state,
                       .ranges = {},
+                      .first_block = {},
                       .parameters = arena.parameters,
                       .grads = arena.grads,
                       .state_a = arena.state_a,
                       .state_b = arena.state_b};
         std::copy(ranges.begin(), ranges.end(), kernel.ranges);
-        const auto largest = std::max_element(ranges.begin(), ranges.end(),
-                                              [](const auto& one, const auto& other) { return one.size < other.size; });
-        Grid grid = grid_for(static_cast<std::int64_t>(largest->size) / width + 2);
-        grid.blocks_y = std::ssize(ranges);
+        for (std::size_t i = 0; i < most_ranges; ++i) {
+            // A range may begin and end within a group of `width`.
+            const auto groups = static_cast<std::int64_t>(kernel.ranges[i].size / width + 2);
+            const std::int64_t blocks = i < ranges.size() ? grid_for(groups).blocks_x : 0;
+            kernel.first_block[i + 1] = kernel.first_block[i] + static_cast<int>(blocks);
+        }
+        const Grid grid{.blocks_x = kernel.first_block[most_ranges], .threads = Update::max_threads};
         FINCH_CUDA(launch(stream, grid, kernel));
     }
 }

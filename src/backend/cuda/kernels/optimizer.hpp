@@ -11,12 +11,13 @@ inline constexpr int most_ranges = 64;  ///< of a launch
 
 /// The kernel for one step of an optimizer (finch/backend/optimizer.hpp) over ranges of the flat arena of the
 /// parameters. If the step is skipped, the kernel changes nothing. Each thread updates `width` consecutive parameters.
-/// If `width` is 4, all arrays must be aligned to 16 bytes. Grid: y = ranges.
+/// If `width` is 4, all arrays must be aligned to 16 bytes. Grid: x = first_block[most_ranges].
 template <class Rule, int states, int width>
 struct OptimizerUpdate {
     static constexpr int max_threads = 256;
     const StepState* state;
     ParameterRange ranges[most_ranges];
+    int first_block[most_ranges + 1];  ///< of each range; after the last range the number of all blocks
     float* parameters;
     const float* grads;
     float* state_a;  ///< null if there is no such state
@@ -27,13 +28,19 @@ struct OptimizerUpdate {
         if (state->loss_scale.skips != 0) {
             return;
         }
-        const ParameterRange& range = ranges[thread.block_y()];
+        int number = 0;  // of the range
+        for (int step = most_ranges / 2; step > 0; step /= 2) {
+            number += thread.block_x() >= first_block[number + step] ? step : 0;
+        }
+        const ParameterRange& range = ranges[number];
+        const std::int64_t block = thread.block_x() - first_block[number];
+        const std::int64_t blocks = first_block[number + 1] - first_block[number];
         const auto first = static_cast<std::int64_t>(range.begin);
         const auto end = static_cast<std::int64_t>(range.begin + range.size);
         const OptimizerScalars numbers =
             range.decays ? state->current.optimizer : without_decay(state->current.optimizer);
-        for (std::int64_t i = first / width * width + thread.global_index() * width; i < end;
-             i += thread.global_count() * width) {
+        for (std::int64_t i = first / width * width + (block * thread.count() + thread.index()) * width; i < end;
+             i += blocks * thread.count() * width) {
             if (width == 4 && i >= first && i + width <= end) {
                 update_four(numbers, i);
             } else {
