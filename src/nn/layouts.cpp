@@ -73,9 +73,14 @@ bool multiplies_bfloat16(const Node& node) {
     const auto* const shape = std::get_if<backend::ConvolutionShape>(&node.operation);
     return shape != nullptr && shape->precision == backend::Precision::bfloat16;
 }
+bool is_convolution_of_bfloat16(const Node& node) {
+    const auto* const shape = std::get_if<backend::ConvolutionShape>(&node.operation);
+    return shape != nullptr && (shape->x_type == bfloat16 || shape->y_type == bfloat16);
+}
 
 /// Stores a value as bfloat16 if the device supports this for the operation that writes it and for all that read it.
-/// The input of the model and the logits are float32. Returns true if a value is bfloat16.
+/// The input of the model and the logits are float32. If no convolution does, all values stay float32.
+/// Returns true if a value is bfloat16.
 bool store_bfloat16(const backend::Device& device, ModelPlan& plan) {
     if (std::none_of(plan.nodes.begin(), plan.nodes.end(), multiplies_bfloat16)) {
         return false;
@@ -88,10 +93,16 @@ bool store_bfloat16(const backend::Device& device, ModelPlan& plan) {
             changed = choose_types(device, node, types) || changed;
         }
     }
+    if (std::none_of(plan.nodes.begin(), plan.nodes.end(), is_convolution_of_bfloat16)) {
+        for (Node& node : plan.nodes) {  // rounding would save no copy
+            set_types(node.operation, float32, float32);
+        }
+        return false;
+    }
     for (std::size_t i = 0; i < types.size(); ++i) {
         plan.values[i].type = types[i];
     }
-    return std::find(types.begin(), types.end(), bfloat16) != types.end();
+    return true;
 }
 
 /// A convolution that writes bfloat16 for a batch normalisation alone leaves its bias to the normalisation: cuDNN has

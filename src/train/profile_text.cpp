@@ -61,10 +61,10 @@ void add_layers(const ProfileReport& report, std::vector<std::string>& lines) {
     const double backward = report.all.mean(Activity::backward);
     const bool is_timed = std::any_of(report.layers.begin(), report.layers.end(),
                                       [](const LayerTimes& layer) { return layer.forward > 0 || layer.backward > 0; });
-    lines.push_back(fmt::format("  {:<18}{:>12}{}", "layer", "MB per step",
+    lines.push_back(fmt::format("  {:<24}{:>12}{}", "layer", "MB per step",
                                 is_timed ? "   forward s         %  backward s         %" : ""));
     const auto add = [&](const std::string& name, const std::string& bytes, double there, double back) {
-        std::string line = fmt::format("  {:<18}{:>12}", name, bytes);
+        std::string line = fmt::format("  {:<24}{:>12}", name, bytes);
         if (is_timed) {
             line +=
                 fmt::format("{:>12.3f}{:>8.1f} %{:>12.3f}{:>8.1f} %", there, forward > 0 ? 100 * there / forward : 0,

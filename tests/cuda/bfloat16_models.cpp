@@ -71,6 +71,7 @@ TEST_CASE("values are stored as bfloat16 if all operations that touch them suppo
     CHECK(types({wide, wide, LayerNormLayer{}, wide, DropoutLayer{}, wide, PoolLayer{}, FlattenLayer{}, LinearLayer{}},
                 Precision::bfloat16) == "fbffffbff");
     CHECK(types({slim, slim, FlattenLayer{}, LinearLayer{}}, Precision::bfloat16) == "ffff");
+    CHECK(types({slim, BatchNormLayer{}, PoolLayer{}, FlattenLayer{}, LinearLayer{}}, Precision::bfloat16) == "fffff");
 }
 
 TEST_CASE("a residual network in bfloat16 has about the loss and the gradients of float32") {
