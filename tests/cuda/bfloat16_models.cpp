@@ -106,3 +106,24 @@ TEST_CASE("a residual network in bfloat16 has about the loss and the gradients o
         }
     }
 }
+
+TEST_CASE("a convolution keeps its bias if something else than a batch normalisation reads its output too") {
+    const ConvLayer conv{.channels = 32, .kernel = 3};
+    const BatchNormLayer relu{.activation = Activation::relu};
+    // The block adds the first convolution's output to the body's output (pre-activation ResNet).
+    const ModelSpec spec{conv,           BlockLayer{.layers = {relu, conv, relu, conv}},
+                         relu,           GlobalAveragePoolLayer{},
+                         FlattenLayer{}, LinearLayer{}};
+    test::Trial exact(plan_of(spec, Precision::float32), 4, test::make_device());
+    test::Trial trial(plan_of(spec, Precision::bfloat16), 4, test::make_device());
+    std::vector<bool> skips;
+    for (const Node& node : trial.model.plan().nodes) {
+        if (const auto* const shape = std::get_if<backend::ConvolutionShape>(&node.operation)) {
+            skips.push_back(shape->skips_bias);
+        }
+    }
+
+    CHECK(skips == std::vector{false, true, false});
+    CHECK(std::abs(trial.loss() - exact.loss()) < 0.02);
+    CHECK(cosine(trial.grads(), exact.grads()) > 0.99);
+}

@@ -2,9 +2,9 @@
 // (LAYERS: residual or wide_residual). Reads lines "LAYERS BATCH STEPS [SLOTS]" from standard input and answers each
 // line with the seconds per step. So a script can measure bench_step and another implementation in turn:
 // tools/bench/step.py on one thread of a CPU, tools/bench/gpu_step.py on a GPU. SLOTS is the number of networks that
-// train concurrently, for STEPS steps each. One thread launches the steps of all networks, each on its own
-// stream. The answer is then the total time divided by the number of all steps. --threads is the number of threads that
-// compute a step on a CPU. With --blocks no, every batch is one block.
+// train concurrently, for STEPS steps each. One thread launches the steps of all networks, each on its own stream. The
+// answer is then the total time divided by the number of all steps. --threads is the number of threads that compute a
+// step on a CPU. With --blocks no, every batch is one block.
 #include "finch/backend/cuda.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/base/clock.hpp"
