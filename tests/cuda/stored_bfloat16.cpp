@@ -215,6 +215,24 @@ TEST_CASE("convolutions store bfloat16 only where cuDNN needs no copy, and only 
     }
 }
 
+TEST_CASE("other operations store bfloat16 only in multiples of 8 numbers, which their kernels read at once") {
+    const auto device = make_device();
+    const auto supports = [&](auto shape) {
+        shape.x_type = shape.y_type = narrow;
+        return device->supports_types(shape);
+    };
+    for (const std::int64_t channels : {8, 12, 33}) {
+        const bool is_multiple = channels == 8;
+        CAPTURE(channels);
+        CHECK(supports(BatchNormShape{.batch = 2, .pixels = 4, .channels = channels}) == is_multiple);
+        CHECK(supports(PoolingShape{.batch = 2, .height = 4, .width = 4, .channels = channels}) == is_multiple);
+        CHECK(supports(MeanShape{.batch = 2, .pixels = 4, .channels = channels}) == is_multiple);
+        CHECK(supports(ActivationShape{.count = channels}) == is_multiple);
+        CHECK(supports(AddShape{.count = channels}) == is_multiple);
+        CHECK(supports(ConcatenateShape{.rows = 3, .first = 8, .second = channels}) == is_multiple);
+    }
+}
+
 TEST_CASE("convolutions with bfloat16 tensors need no scratch memory for copies") {
     const auto device = make_device();
     ConvolutionShape shape = convolution(32, 32, 3);
