@@ -242,6 +242,7 @@ std::vector<search::Individual> CnnEvaluator::advance() {
             done.push_back(ended(slot, status));
         }
     }
+    slots_.launch_waiting_steps();
     return done;
 }
 

@@ -161,13 +161,11 @@ State Training::advance(std::int64_t steps) {
     finish_steps();
     // A rank with a NaN loss continues too, because its peers wait for it in collectives.
     while (steps > 0 && !ended_ && !epoch_is_over_ && !(pauses_ && curve_.size() > epochs)) {
-        const bool trains = position_.phase == Phase::training;
-        steps -= trains ? ask_for_training(steps) : ask_for_validation(steps);
-        if (!device_.runs_ahead()) {
-            finish_steps();
-        } else if (!trains || position_.phase == Phase::training) {
-            break;  // at most one train() and one validate() can be in flight
+        steps -= position_.phase == Phase::training ? ask_for_training(steps) : ask_for_validation(steps);
+        if (device_.runs_ahead()) {
+            break;  // steps of one kind: they can wait for those of other trainings
         }
+        finish_steps();
     }
     learner_->throw_failure();
     return state();

@@ -3,10 +3,11 @@
 #include "finch/base/error.hpp"
 
 #include "backend/make_device.hpp"
+#include "kernel_launch.hpp"
 #include "small_step.hpp"
 #include "stream.hpp"
 #include "support/rehearsal/control.hpp"
-#include "support/rehearsal/kernel_launch.hpp"
+#include "support/rehearsal/kernel_entry.hpp"
 
 #include <cstdlib>
 #include <doctest/doctest.h>

@@ -34,7 +34,9 @@ class CapturedStep {
 public:
     virtual ~CapturedStep() = default;
 
-    /// Enqueues `times` executions of the step, one after another.
+    /// Enqueues `times` executions of the step, one after another. On a device with several streams they may wait for
+    /// the same steps of other streams, to run together with them. They wait at most until something else is enqueued
+    /// on their stream, or until Device::launch_waiting_steps().
     virtual void run(std::int64_t times) = 0;
     /// Returns the duration of the last run(), measured by the device's clock. Valid only after Device::synchronize().
     [[nodiscard]] virtual double seconds() const = 0;
@@ -150,6 +152,8 @@ public:
     /// Everything that `work` uses must outlive the CapturedStep. With CaptureAs::calls, `work` is called for each step
     /// and may also run host code.
     [[nodiscard]] virtual std::unique_ptr<CapturedStep> capture(std::function<void()> work, CaptureAs how) = 0;
+    /// Enqueues the executions of captured steps that wait for others, on all streams of the device.
+    virtual void launch_waiting_steps() {}
     /// Waits until all enqueued operations are done.
     virtual void synchronize() = 0;
 };

@@ -1,6 +1,7 @@
 #include "finch/backend/operation.hpp"
 
 #include "grid.hpp"
+#include "kernel_launch.hpp"
 #include "kernels/batch_norm.hpp"
 #include "number_of.hpp"
 #include "operations.hpp"
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <kernel_launch.hpp>
 
 namespace finch::backend::cuda {
 namespace {

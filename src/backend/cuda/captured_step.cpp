@@ -4,42 +4,18 @@
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 
-#include <exception>
-#include <utility>
+#include <cstddef>
 
 namespace finch::backend::cuda {
 namespace {
 
-/// The number of steps in the larger of the two graphs. A graph of this size makes the host's 3 µs per launch
-/// negligible, and its instantiation takes only milliseconds (100 nodes: 0.13 ms).
-constexpr std::int64_t many = 32;
-
-/// A capture in progress. The destructor always ends the capture: a stream that is still capturing rejects all other
-/// calls.
-class Capture {
+/// Records the launches of this thread during its lifetime.
+class Recording {
 public:
-    explicit Capture(cudaStream_t stream) : stream_(stream) {
-        FINCH_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
-    }
-    ~Capture() {
-        if (stream_ != nullptr) {
-            cudaGraph_t graph = nullptr;
-            static_cast<void>(cudaStreamEndCapture(stream_, &graph));
-            static_cast<void>(cudaGetLastError());
-            UniqueGraph unwanted(graph);
-        }
-    }
-    Capture(const Capture&) = delete;
-    Capture& operator=(const Capture&) = delete;
-
-    [[nodiscard]] UniqueGraph end() {
-        cudaGraph_t graph = nullptr;
-        FINCH_CUDA(cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph));
-        return UniqueGraph(graph);
-    }
-
-private:
-    cudaStream_t stream_;
+    explicit Recording(std::vector<RecordedLaunch>& to) { recording = &to; }
+    ~Recording() { recording = nullptr; }
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
 };
 
 }  // namespace
@@ -47,46 +23,76 @@ private:
 CudaCapturedStep::CudaCapturedStep(Stream& stream, std::function<void()> work, CaptureAs how)
     : stream_(stream),
       work_(std::move(work)),
+      joins_gangs_(how == CaptureAs::graph),
       by_graph_(how != CaptureAs::calls),
       needs_graph_(how == CaptureAs::graph_or_error),
       begin_(make_timer()),
       end_(make_timer()) {}
 
+CudaCapturedStep::~CudaCapturedStep() {
+    if (gang_ != nullptr) {
+        static_cast<void>(take_waiting());
+        stream_.shared()->gangs->leave(*this, *gang_);
+    }
+}
+
 void CudaCapturedStep::run(std::int64_t times) {
-    FINCH_CUDA(cudaEventRecord(begin_.get(), stream_.get()));
-    if (times > 0 && !std::exchange(has_run_, true)) {
+    static_cast<void>(stream_.get());  // launches the executions that wait
+    if (failure_) {
+        std::rethrow_exception(failure_);
+    }
+    const bool is_first = !std::exchange(has_run_, true);
+    if (gang_ != nullptr && times > 0) {
+        waiting_ = times;
+        stream_.launch_before_next([gang = gang_] { gang->launch(); });
+        gang_->launch_if_all_wait();
+        return;
+    }
+    begin();
+    if (is_first && times > 0) {
         work_();
         --times;
     }
-    if (by_graph_ && times > 0 && !once_) {
-        try_to_capture(false);
-    }
-    if (by_graph_ && times >= many && !many_) {
-        try_to_capture(true);
-    }
-    launch(times);
-    FINCH_CUDA(cudaEventRecord(end_.get(), stream_.get()));
+    run_alone(times);
 }
 
-void CudaCapturedStep::launch(std::int64_t times) {
-    for (; many_ && times >= many; times -= many) {
-        FINCH_CUDA(cudaGraphLaunch(many_.get(), stream_.get()));
+std::int64_t CudaCapturedStep::take_waiting() {
+    stream_.launch_before_next({});
+    return std::exchange(waiting_, 0);
+}
+
+void CudaCapturedStep::run_alone(std::int64_t times) {
+    if (by_graph_ && times > 0 && !graphs_) {
+        try_to_capture();
     }
-    for (; times > 0; --times) {
-        if (once_) {
-            FINCH_CUDA(cudaGraphLaunch(once_.get(), stream_.get()));
-        } else {
+    if (by_graph_) {
+        graphs_.launch(stream_.get(), times, work_);
+        stream_.keep_scratch();
+    } else {
+        for (; times > 0; --times) {
             work_();
         }
     }
+    share_ = 1;
+    FINCH_CUDA(cudaEventRecord(end_.get(), stream_.get()));
 }
 
-void CudaCapturedStep::try_to_capture(bool as_many) {
+void CudaCapturedStep::try_to_capture() {
     try {
-        (as_many ? many_ : once_) = capture(as_many ? many : 1);
+        std::size_t nodes = 0;
+        {
+            const Recording launches(launches_);
+            nodes = graphs_.capture(stream_.get(), work_);
+        }
+        stream_.keep_scratch();
+        if (!joins_gangs_ || launches_.size() != nodes) {  // a library's kernels and copies are not recorded
+            launches_ = {};
+            return;
+        }
     } catch (const std::exception& error) {
         by_graph_ = false;
-        if (needs_graph_ && !once_) {
+        launches_ = {};
+        if (needs_graph_) {
             throw Error(
                 fmt::format("a step on {} cannot be captured as a graph, so it cannot take part in the sums of "
                             "the worker's ranks: {}",
@@ -94,25 +100,29 @@ void CudaCapturedStep::try_to_capture(bool as_many) {
         }
         spdlog::warn("a step on {} cannot be captured as a graph and runs call by call: {}", stream_.facts().name,
                      error.what());
+        return;
     }
+    gang_ = &stream_.shared()->gangs->join(*this);
 }
 
-UniqueGraphExec CudaCapturedStep::capture(std::int64_t times) {
-    Capture capture(stream_.get());
-    for (std::int64_t i = 0; i < times; ++i) {
-        work_();
-    }
-    const UniqueGraph graph = capture.end();
-    cudaGraphExec_t exec = nullptr;
-    FINCH_CUDA(cudaGraphInstantiate(&exec, graph.get(), 0));
-    stream_.keep_scratch();
-    return UniqueGraphExec(exec);
+cudaEvent_t CudaCapturedStep::begin() {
+    FINCH_CUDA(cudaEventRecord(begin_.get(), stream_.get()));
+    return begin_.get();
+}
+
+void CudaCapturedStep::end(cudaEvent_t done, double share) {
+    FINCH_CUDA(cudaStreamWaitEvent(stream_.get(), done, 0));
+    FINCH_CUDA(cudaEventRecord(end_.get(), stream_.get()));
+    share_ = share;
 }
 
 double CudaCapturedStep::seconds() const {
+    if (failure_) {
+        std::rethrow_exception(failure_);
+    }
     float milliseconds = 0;
     FINCH_CUDA(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()));
-    return 1e-3 * static_cast<double>(milliseconds);
+    return 1e-3 * share_ * static_cast<double>(milliseconds);
 }
 
 }  // namespace finch::backend::cuda

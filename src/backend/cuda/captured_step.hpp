@@ -2,40 +2,69 @@
 
 #include "finch/backend/device.hpp"
 
+#include "gang.hpp"
+#include "recorded_launch.hpp"
+#include "step_graphs.hpp"
 #include "stream.hpp"
 
+#include <exception>
 #include <functional>
+#include <utility>
+#include <vector>
 
 namespace finch::backend::cuda {
 
-/// A step on a stream, executed by CUDA graphs. One graph contains the step once, another graph contains it many times,
-/// so that the host launches rarely. The first execution is call by call, because libraries load their kernels and
-/// connect on first use. After the first execution the step is captured. If the capture fails, or there is no memory
-/// for a graph, steps run call by call, or run() throws Error (CaptureAs).
+/// A step on a stream, executed by CUDA graphs. The first execution is call by call, because libraries load their
+/// kernels and connect on first use. After the first execution the step is captured. If the capture fails, or there is
+/// no memory for a graph, steps run call by call, or run() throws Error (CaptureAs).
+///
+/// A step that consists of Finch's own kernels joins a gang. Its executions then wait for those of the other members,
+/// until all members wait, something else is enqueued on the stream, or Gangs::launch_waiting() is called.
 class CudaCapturedStep : public CapturedStep {
 public:
     /// `stream` and everything that `work` uses must outlive this object.
     CudaCapturedStep(Stream& stream, std::function<void()> work, CaptureAs how);
+    ~CudaCapturedStep() override;
+    CudaCapturedStep(const CudaCapturedStep&) = delete;
+    CudaCapturedStep& operator=(const CudaCapturedStep&) = delete;
 
     void run(std::int64_t times) override;
     [[nodiscard]] double seconds() const override;
 
+    /// The kernels of one execution. Empty if the step cannot join a gang.
+    [[nodiscard]] const std::vector<RecordedLaunch>& launches() const noexcept { return launches_; }
+    [[nodiscard]] Stream& stream() noexcept { return stream_; }
+    /// Number of executions that wait for the gang. take_waiting() returns it and sets it to 0.
+    [[nodiscard]] std::int64_t waiting() const noexcept { return waiting_; }
+    [[nodiscard]] std::int64_t take_waiting();
+    /// Enqueues `times` executions on the step's own stream.
+    void run_alone(std::int64_t times);
+    /// Records the event from which seconds() counts, and returns it.
+    cudaEvent_t begin();
+    /// Lets the step's stream wait for the end of the gang's steps. `share`: this step's share of the time since
+    /// begin().
+    void end(cudaEvent_t done, double share);
+    /// Lets run() and seconds() throw `failure` from now on.
+    void fail(std::exception_ptr failure) noexcept { failure_ = std::move(failure); }
+
 private:
-    /// capture() and launch() throw if CUDA reports an error.
-    [[nodiscard]] UniqueGraphExec capture(std::int64_t times);
-    void launch(std::int64_t times);
     /// Captures the step. If the capture fails, disables graphs for the lifetime of this object.
-    void try_to_capture(bool many);
+    void try_to_capture();
 
     Stream& stream_;
     std::function<void()> work_;
+    bool joins_gangs_;
     bool by_graph_;
     bool needs_graph_;  ///< calls are an error
     bool has_run_ = false;
-    UniqueGraphExec once_;
-    UniqueGraphExec many_;
+    StepGraphs graphs_;
     UniqueEvent begin_;
     UniqueEvent end_;
+    std::vector<RecordedLaunch> launches_;
+    Gang* gang_ = nullptr;  ///< null: the step runs alone
+    std::int64_t waiting_ = 0;
+    double share_ = 1;  ///< of the time between begin_ and end_
+    std::exception_ptr failure_;
 };
 
 }  // namespace finch::backend::cuda

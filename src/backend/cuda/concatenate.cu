@@ -1,9 +1,9 @@
 #include "grid.hpp"
+#include "kernel_launch.hpp"
 #include "number_of.hpp"
 #include "operations.hpp"
 
 #include <cstdint>
-#include <kernel_launch.hpp>
 
 namespace finch::backend::cuda {
 namespace {

@@ -3,6 +3,7 @@
 #include "finch/base/format.hpp"
 
 #include "captured_step.hpp"
+#include "gang.hpp"
 #include "lap_timer.hpp"
 #include "operations.hpp"
 #include "step_context.hpp"
@@ -139,6 +140,7 @@ public:
     [[nodiscard]] std::unique_ptr<CapturedStep> capture(std::function<void()> work, CaptureAs how) override {
         return std::make_unique<CudaCapturedStep>(stream_, std::move(work), how);
     }
+    void launch_waiting_steps() override { stream_.shared()->gangs->launch_waiting(); }
     void synchronize() override { FINCH_CUDA(cudaStreamSynchronize(stream_.get())); }
 
 private:

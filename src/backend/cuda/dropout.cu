@@ -1,12 +1,12 @@
 #include "finch/backend/dropout_mask.hpp"
 
 #include "grid.hpp"
+#include "kernel_launch.hpp"
 #include "operations.hpp"
 #include "step_context.hpp"
 #include "step_row.hpp"
 
 #include <cstdint>
-#include <kernel_launch.hpp>
 
 namespace finch::backend::cuda {
 namespace {

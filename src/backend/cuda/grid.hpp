@@ -1,10 +1,30 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <kernel_launch.hpp>
 
 namespace finch::backend::cuda {
+
+/// The launch configuration of a kernel.
+struct Grid {
+    std::int64_t blocks_x = 1;
+    std::int64_t blocks_y = 1;  ///< at most 65535
+    std::int64_t blocks_z = 1;  ///< at most 65535
+    int threads = 256;          ///< threads per block, one-dimensional; at most Kernel::max_threads
+    std::size_t shared_bytes = 0;
+    bool operator==(const Grid&) const = default;
+};
+
+/// Kernel::least_blocks limits the registers, so that a multiprocessor has room for so many blocks. Without it, the
+/// compiler chooses.
+template <class Kernel>
+inline constexpr int least_blocks = 0;
+template <class Kernel>
+requires requires {
+    Kernel::least_blocks;
+}
+inline constexpr int least_blocks<Kernel> = Kernel::least_blocks;
 
 /// Returns how many groups of `size` are needed for `count` elements.
 [[nodiscard]] constexpr std::int64_t groups_of(std::int64_t count, std::int64_t size) {

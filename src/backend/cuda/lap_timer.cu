@@ -1,11 +1,11 @@
 #include "finch/backend/cuda_runtime.hpp"
 
+#include "kernel_launch.hpp"
 #include "lap_timer.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <kernel_launch.hpp>
 #include <vector>
 
 namespace finch::backend::cuda {

@@ -1,10 +1,10 @@
 #include "grid.hpp"
+#include "kernel_launch.hpp"
 #include "operations.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <kernel_launch.hpp>
 
 namespace finch::backend::cuda {
 namespace {

@@ -1,10 +1,10 @@
 #include "grid.hpp"
+#include "kernel_launch.hpp"
 #include "kernels/numbers.hpp"
 #include "number_of.hpp"
 #include "operations.hpp"
 
 #include <cstdint>
-#include <kernel_launch.hpp>
 
 namespace finch::backend::cuda {
 namespace {

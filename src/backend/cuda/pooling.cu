@@ -1,5 +1,6 @@
 #include "finch/backend/operation.hpp"
 
+#include "kernel_launch.hpp"
 #include "kernels/numbers.hpp"
 #include "number_of.hpp"
 #include "operations.hpp"
@@ -7,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <kernel_launch.hpp>
 #include <utility>
 
 namespace finch::backend::cuda {

@@ -93,6 +93,13 @@ void launch_next_step(cudaStream_t stream, const StepView& step) {
     FINCH_CUDA(launch(stream, {.threads = 1}, NextStep{.step = step}));
 }
 
+/// Not by launch(), which would record the kernel for gangs.
+void launch_set_gang_steps(cudaStream_t stream, GangSteps* steps, const std::array<std::int32_t, most_members>& left) {
+    SetGangSteps kernel{.steps = steps, .left = {}};
+    std::copy(left.begin(), left.end(), kernel.left);
+    FINCH_CUDA(enqueue(stream, {.threads = 32}, kernel));
+}
+
 void launch_load_batch(cudaStream_t stream, const StepView& step, float* out) {
     if (step.distortions.any() || step.float_pixels != 0) {
         FINCH_CUDA(

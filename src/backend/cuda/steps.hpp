@@ -1,7 +1,9 @@
 #pragma once
 
+#include "recorded_launch.hpp"
 #include "step_row.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cuda_runtime.h>
@@ -13,6 +15,8 @@ namespace finch::backend::cuda {
 
 /// Copies the row state->next to state->current, and increments state->next.
 void launch_next_step(cudaStream_t stream, const StepView& step);
+/// Sets the numbers of steps that the members of a gang will execute.
+void launch_set_gang_steps(cudaStream_t stream, GangSteps* steps, const std::array<std::int32_t, most_members>& left);
 /// Writes the images of the current step to `out` (batch, H·W·C).
 void launch_load_batch(cudaStream_t stream, const StepView& step, float* out);
 /// Adds the losses to state->sums. `grad` may be null.

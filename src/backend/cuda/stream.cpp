@@ -2,6 +2,7 @@
 
 #include "finch/base/log.hpp"
 
+#include "gang.hpp"
 #include "libraries.hpp"
 #include "resident_images.hpp"
 
@@ -15,6 +16,7 @@ Shared::Shared(const DeviceFacts& of)
       libraries(std::make_unique<Libraries>()),
       plans(std::make_unique<Plans>()),
       sets(std::make_unique<ResidentSets>()),
+      gangs(std::make_unique<Gangs>()),
       pool(std::make_shared<MemoryPool>(of.index, of.ranks)),
       pinned(std::make_shared<PinnedPool>()) {}
 Shared::~Shared() = default;
@@ -24,10 +26,17 @@ Stream::Stream(std::shared_ptr<Shared> shared)
       own_(std::make_shared<const StreamAndPool>(StreamAndPool{make_stream(), shared_->pool})) {}
 
 Stream::~Stream() {
-    if (const cudaError_t code = cudaStreamSynchronize(get()); code != cudaSuccess) {
+    if (const cudaError_t code = cudaStreamSynchronize(own_->stream.get()); code != cudaSuccess) {
         spdlog::warn("work on {} ended with: {}", facts().name, cudaGetErrorString(code));
         static_cast<void>(cudaGetLastError());
     }
+}
+
+cudaStream_t Stream::get() const {
+    if (launch_before_next_) {
+        std::exchange(launch_before_next_, nullptr)();
+    }
+    return own_->stream.get();
 }
 
 StreamMemory Stream::allocate(std::size_t bytes) {
@@ -65,7 +74,7 @@ void Stream::keep_scratch() {
 }
 
 std::size_t Stream::free_bytes() const {
-    FINCH_CUDA(cudaStreamSynchronize(get()));  // memory freed on the stream then counts as free
+    FINCH_CUDA(cudaStreamSynchronize(own_->stream.get()));  // memory freed on the stream then counts as free
     std::size_t free = 0;
     std::size_t total = 0;
     FINCH_CUDA(cudaMemGetInfo(&free, &total));

@@ -6,9 +6,10 @@
 #include "memory.hpp"
 
 #include <cstddef>
-#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace finch::backend::cuda {
@@ -26,6 +27,7 @@ struct DeviceFacts {
 class Libraries;     ///< cuDNN's and cuBLASLt's handles (libraries.hpp)
 class Plans;         ///< library plans by shape (libraries.hpp)
 class ResidentSets;  ///< data sets in the device's memory (resident_images.hpp)
+class Gangs;         ///< steps that run together (gang.hpp)
 
 /// State that all streams of one device share.
 struct Shared {
@@ -33,6 +35,7 @@ struct Shared {
     std::unique_ptr<Libraries> libraries;
     std::unique_ptr<Plans> plans;
     std::unique_ptr<ResidentSets> sets;
+    std::unique_ptr<Gangs> gangs;
     std::shared_ptr<MemoryPool> pool;
     std::shared_ptr<PinnedPool> pinned;
     explicit Shared(const DeviceFacts& of);
@@ -71,7 +74,10 @@ public:
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
 
-    [[nodiscard]] cudaStream_t get() const noexcept { return own_->stream.get(); }
+    /// Returns the CUDA stream, to enqueue work on it.
+    [[nodiscard]] cudaStream_t get() const;
+    /// Lets the next get() call `launch` once. An empty function cancels an earlier one.
+    void launch_before_next(std::function<void()> launch) { launch_before_next_ = std::move(launch); }
     [[nodiscard]] const DeviceFacts& facts() const noexcept { return shared_->facts; }
     [[nodiscard]] Libraries& libraries() const noexcept { return *shared_->libraries; }
     [[nodiscard]] Plans& plans() const noexcept { return *shared_->plans; }
@@ -97,6 +103,7 @@ private:
     std::shared_ptr<const StreamAndPool> own_;
     std::weak_ptr<Scratch> scratch_;
     std::vector<PartialSums> unfinished_grads_;
+    mutable std::function<void()> launch_before_next_;
 };
 
 }  // namespace finch::backend::cuda

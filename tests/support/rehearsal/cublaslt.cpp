@@ -2,7 +2,7 @@
 // the factors are rounded.
 #include "support/rehearsal/control.hpp"
 #include "support/rehearsal/engines.hpp"
-#include "support/rehearsal/kernel_launch.hpp"
+#include "support/rehearsal/kernel_entry.hpp"
 
 #include <cstring>
 #include <cublasLt.h>

@@ -1,5 +1,5 @@
 // Replaces the CUDA runtime in tests: the machine, its devices, its errors, and the settings of a test.
-#include "support/rehearsal/kernel_launch.hpp"
+#include "support/rehearsal/kernel_entry.hpp"
 #include "support/rehearsal/machine.hpp"
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // Replaces the CUDA runtime in tests: memory. Device memory is host memory that is registered separately, surrounded by
 // red zones and initialised with NaN. Copies are refused if the memory is not of the kind that the call states.
-#include "support/rehearsal/kernel_launch.hpp"
+#include "support/rehearsal/kernel_entry.hpp"
 #include "support/rehearsal/machine.hpp"
 
 #include <algorithm>

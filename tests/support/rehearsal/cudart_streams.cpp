@@ -1,7 +1,7 @@
 // Replaces the CUDA runtime in tests: streams, events and graphs. Streams are queues of functions, which run
 // immediately or late. The queues are independent, so a missing synchronisation changes results. As in CUDA, it is an
 // error to wait within a capture, to end a capture with an unjoined stream, and to use a captured event elsewhere.
-#include "support/rehearsal/kernel_launch.hpp"
+#include "support/rehearsal/kernel_entry.hpp"
 #include "support/rehearsal/machine.hpp"
 
 #include <algorithm>
@@ -355,6 +355,14 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
     }
     machine().last_graph = sequence.work().size();
     *exec = new CUgraphExec_st{graph->captured};
+    return cudaSuccess;
+}
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
+    REHEARSE(cudaGraphGetNodes);
+    if (nodes != nullptr) {
+        fault("the stand-in only counts the nodes of a graph");
+    }
+    *count = Sequence(*graph->captured, false).work().size();
     return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {

@@ -2,7 +2,7 @@
 // requested layout and data type.
 #include "support/rehearsal/control.hpp"
 #include "support/rehearsal/engines.hpp"
-#include "support/rehearsal/kernel_launch.hpp"
+#include "support/rehearsal/kernel_entry.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 // computed in rank order. As in NCCL, calls on a non-blocking communicator return ncclInProgress. The end of a
 // communicator waits for all graphs that contain its all-reduces.
 #include "support/rehearsal/control.hpp"
-#include "support/rehearsal/kernel_launch.hpp"
+#include "support/rehearsal/kernel_entry.hpp"
 #include "support/rehearsal/peers.hpp"
 
 #include <atomic>

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "kernel_launch.hpp"
 #include "stream.hpp"
 
 #include <cstddef>
-#include <kernel_launch.hpp>
 
 namespace finch::backend::cuda {
 

@@ -2,6 +2,7 @@
 
 #include "finch/backend/operation.hpp"
 
+#include "kernel_launch.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/numbers.hpp"
 #include "kernels/rows.hpp"
@@ -9,7 +10,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <kernel_launch.hpp>
 #include <type_traits>
 
 // Batch normalisation over (batch, pixels, channels), like src/backend/cpu/batch_norm.cpp. The sums run over all rows

@@ -1,8 +1,9 @@
 #pragma once
 
+#include "kernel_launch.hpp"
+
 #include <cmath>
 #include <cstdint>
-#include <kernel_launch.hpp>
 
 // Scaling of gradients by their norm. The sums are double and have a fixed order.
 namespace finch::backend::cuda {

@@ -1,10 +1,10 @@
 #pragma once
 
+#include "kernel_launch.hpp"
 #include "kernels/convolution_tile.hpp"
 
 #include <algorithm>
 #include <cstddef>
-#include <kernel_launch.hpp>
 #include <type_traits>
 
 namespace finch::backend::cuda {

@@ -2,13 +2,13 @@
 
 #include "finch/backend/operation.hpp"
 
+#include "kernel_launch.hpp"
 #include "kernels/divisor.hpp"
 #include "kernels/elementwise.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <kernel_launch.hpp>
 #include <type_traits>
 
 // The common code of the direct convolution kernels. A block computes a band of rows of one sample. The block's inputs

@@ -1,7 +1,8 @@
 #pragma once
 
+#include "kernel_launch.hpp"
+
 #include <cstdint>
-#include <kernel_launch.hpp>
 
 namespace finch::backend::cuda {
 

@@ -2,11 +2,11 @@
 
 #include "finch/backend/operation.hpp"
 
+#include "kernel_launch.hpp"
 #include "kernels/numbers.hpp"
 
 #include <cmath>
 #include <cstdint>
-#include <kernel_launch.hpp>
 #include <type_traits>
 
 namespace finch::backend::cuda {

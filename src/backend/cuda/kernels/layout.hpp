@@ -2,12 +2,12 @@
 
 #include "finch/backend/operation.hpp"
 
+#include "kernel_launch.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/numbers.hpp"
 #include "kernels/rows.hpp"
 
 #include <cstdint>
-#include <kernel_launch.hpp>
 
 namespace finch::backend::cuda {
 

@@ -2,10 +2,10 @@
 
 #include "finch/backend/operation.hpp"
 
+#include "kernel_launch.hpp"
 #include "kernels/elementwise.hpp"
 
 #include <cstdint>
-#include <kernel_launch.hpp>
 
 // Kernels for a linear layer with few units. Neighbouring threads compute neighbouring columns in the order of x (HWC),
 // so that reads of x are coalesced. The columns of the weights are in CHW order; the kernels read and write the weights

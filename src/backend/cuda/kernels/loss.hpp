@@ -1,11 +1,11 @@
 #pragma once
 
+#include "kernel_launch.hpp"
 #include "step_row.hpp"
 
 #include <climits>
 #include <cmath>
 #include <cstdint>
-#include <kernel_launch.hpp>
 
 namespace finch::backend::cuda {
 

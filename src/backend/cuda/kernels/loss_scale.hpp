@@ -1,10 +1,10 @@
 #pragma once
 
+#include "kernel_launch.hpp"
 #include "step_row.hpp"
 
 #include <cmath>
 #include <cstdint>
-#include <kernel_launch.hpp>
 
 // Dynamic loss scaling (finch/backend/loss_scale.hpp) with its state on the device, so that a step needs no message
 // from the host.

@@ -1,10 +1,11 @@
 #pragma once
 
+#include "kernel_launch.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <kernel_launch.hpp>
 #include <type_traits>
 
 namespace finch::backend::cuda {

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "kernel_launch.hpp"
 #include "step_row.hpp"
 
 #include <cstdint>
-#include <kernel_launch.hpp>
 
 namespace finch::backend::cuda {
 

@@ -1,10 +1,10 @@
 #pragma once
 
 #include "grid.hpp"
+#include "kernel_launch.hpp"
 
 #include <algorithm>
 #include <cstdint>
-#include <kernel_launch.hpp>
 #include <type_traits>
 
 namespace finch::backend::cuda {

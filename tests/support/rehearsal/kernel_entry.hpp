@@ -1,5 +1,6 @@
 #pragma once
 
+#include "grid.hpp"
 #include "shared_memory.hpp"
 #include "support/rehearsal/fibers.hpp"
 
@@ -10,7 +11,7 @@
 #include <functional>
 #include <memory>
 
-// Replaces src/backend/cuda/nvcc/kernel_launch.hpp in tests. Kernels run on the CPU, one block after another. Each
+// Replaces src/backend/cuda/nvcc/kernel_entry.hpp in tests. Kernels run on the CPU, one block after another. Each
 // thread of a block is a fiber, so barriers and shuffles have the same meaning as on a GPU.
 
 #define FINCH_DEVICE inline
@@ -38,15 +39,7 @@ inline constexpr char kernel_address = 0;
 
 namespace finch::backend::cuda {
 
-struct Grid {
-    std::int64_t blocks_x = 1;
-    std::int64_t blocks_y = 1;
-    std::int64_t blocks_z = 1;
-    int threads = 256;
-    std::size_t shared_bytes = 0;
-};
-
-/// A thread of a kernel, see the class Thread in src/backend/cuda/nvcc/kernel_launch.hpp.
+/// A thread of a kernel, see the class Thread in src/backend/cuda/nvcc/kernel_entry.hpp.
 class Thread {
 public:
     Thread(rehearsal::Block& block, const Grid& grid, std::int64_t x, std::int64_t y, std::int64_t z, int index)
@@ -100,7 +93,7 @@ void run_grid(const Grid& grid, const Kernel& kernel) {
 }
 
 template <class Kernel>
-[[nodiscard]] cudaError_t launch(cudaStream_t stream, const Grid& grid, const Kernel& kernel) {
+[[nodiscard]] cudaError_t enqueue(cudaStream_t stream, const Grid& grid, const Kernel& kernel) {
     const bool fits = grid.blocks_x >= 1 && grid.blocks_x < (std::int64_t{1} << 31) && grid.blocks_y >= 1 &&
                       grid.blocks_y <= 65535 && grid.blocks_z >= 1 && grid.blocks_z <= 65535 && grid.threads >= 1 &&
                       grid.threads <= Kernel::max_threads && Kernel::max_threads <= 1024;

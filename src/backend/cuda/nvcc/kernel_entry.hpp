@@ -1,5 +1,6 @@
 #pragma once
 
+#include "grid.hpp"
 #include "shared_memory.hpp"
 
 #include <cstddef>
@@ -7,30 +8,14 @@
 #include <cuda_runtime.h>
 #include <new>
 
-// How kernels are written and launched. A kernel is a plain struct. Its members are the arguments, and its body is
-//
-//     template <class Thread> FINCH_DEVICE void operator()(Thread& thread) const;
-//
-// The tests can therefore run the same body, including barriers, on a CPU. The tests replace this file with another
-// kernel_launch.hpp (tests/support/rehearsal) that has a Thread with the same methods.
-//
-// In a template, write `grid = Grid{.threads = 64}` with the type: nvcc 13.0 would assign the values of
-// `grid = {.threads = 64}` by position. With nvcc 13.0, the headers of fmt do not compile in a .cu file.
+// The part of kernel_launch.hpp that differs between nvcc and the tests, which run the bodies of kernels on a CPU
+// (tests/support/rehearsal has another kernel_entry.hpp).
 
 #define FINCH_DEVICE __device__ __forceinline__
 #define FINCH_UNROLL _Pragma("unroll")
 #define FINCH_NO_UNROLL _Pragma("unroll 1")
 
 namespace finch::backend::cuda {
-
-/// The launch configuration of a kernel.
-struct Grid {
-    std::int64_t blocks_x = 1;
-    std::int64_t blocks_y = 1;  ///< at most 65535
-    std::int64_t blocks_z = 1;  ///< at most 65535
-    int threads = 256;          ///< threads per block, one-dimensional; at most Kernel::max_threads
-    std::size_t shared_bytes = 0;
-};
 
 /// A thread of a kernel, as the kernel's body uses it.
 class Thread {
@@ -74,25 +59,16 @@ public:
     }
 };
 
-/// Kernel::least_blocks limits the registers, so that a multiprocessor has room for so many blocks. Without it, the
-/// compiler chooses.
 template <class Kernel>
-[[nodiscard]] constexpr int least_blocks() {
-    if constexpr (requires { Kernel::least_blocks; }) {
-        return Kernel::least_blocks;
-    }
-    return 0;
-}
-
-template <class Kernel>
-__global__ void __launch_bounds__(Kernel::max_threads, least_blocks<Kernel>()) kernel_entry(const Kernel kernel) {
+__global__ void __launch_bounds__(Kernel::max_threads, least_blocks<Kernel>)
+    kernel_entry(const __grid_constant__ Kernel kernel) {
     Thread thread;
     kernel(thread);
 }
 
-/// Launches `kernel` on `stream`. Returns CUDA's error code; the caller checks it with FINCH_CUDA.
+/// Enqueues `kernel` on `stream`. Returns CUDA's error code.
 template <class Kernel>
-[[nodiscard]] cudaError_t launch(cudaStream_t stream, const Grid& grid, const Kernel& kernel) {
+[[nodiscard]] cudaError_t enqueue(cudaStream_t stream, const Grid& grid, const Kernel& kernel) {
     if (const cudaError_t allowed =
             allow_shared_memory(reinterpret_cast<const void*>(&kernel_entry<Kernel>), grid.shared_bytes);
         allowed != cudaSuccess) {

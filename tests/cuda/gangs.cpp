@@ -1,0 +1,235 @@
+// Tests of trainings that run as a gang (src/backend/cuda/gang.hpp), on the stand-ins: on several streams of a device,
+// compared bit by bit with trainings alone.
+#include "finch/backend/cuda.hpp"
+
+#include "cuda/trained.hpp"
+#include "support/captured_log.hpp"
+#include "support/rehearsal/control.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace finch;
+using namespace finch::test;
+using backend::Activation;
+using train::State;
+
+namespace {
+
+/// Returns recipes of the same shapes, with different activations, rates, weights and numbers of epochs.
+std::vector<train::Recipe> equal_shapes(const train::Recipe& recipe) {
+    std::vector<train::Recipe> recipes;
+    for (const Activation activation : {Activation::relu, Activation::tanh, Activation::sigmoid}) {
+        recipes.push_back(recipe);
+        train::Recipe& own = recipes.back();
+        std::get<nn::ConvLayer>(own.model.front()).activation = activation;
+        own.individual = recipes.size();
+        own.training.learning_rate = 0.01 * static_cast<double>(recipes.size());
+        own.training.epochs = 1 + std::ssize(recipes);
+    }
+    return recipes;
+}
+
+/// Trainings on streams of one device, which advance in turn.
+class Trainings {
+public:
+    explicit Trainings(const data::Datasets& datasets, const std::vector<train::Recipe>& recipes)
+        : datasets_(datasets) {
+        for (const train::Recipe& recipe : recipes) {
+            add(recipe);
+        }
+    }
+
+    void add(const train::Recipe& recipe) {
+        streams_.push_back(device_->new_stream());
+        trainings_.push_back(
+            std::make_unique<train::Training>(*streams_.back(), group_, *all_reduce_, datasets_, recipe));
+    }
+    /// Advances each training that is running by another number of steps. Returns whether one is still running.
+    bool advance(std::int64_t steps) {
+        bool is_running = false;
+        for (const auto& training : trainings_) {
+            if (training->state() == State::running) {
+                is_running = training->advance(steps++) == State::running || is_running;
+            }
+        }
+        device_->launch_waiting_steps();
+        return is_running;
+    }
+    void finish() {
+        while (advance(3)) {
+        }
+    }
+    [[nodiscard]] train::Training& training(std::size_t which) { return *trainings_.at(which); }
+    [[nodiscard]] std::vector<NamedArrays> snapshots() {
+        std::vector<NamedArrays> found;
+        for (const auto& training : trainings_) {
+            found.push_back(training->snapshot());
+        }
+        return found;
+    }
+
+private:
+    const data::Datasets& datasets_;
+    const comm::Group group_ = alone();
+    std::unique_ptr<comm::AllReduce> all_reduce_ = comm::make_mpi_all_reduce(group_, 30);
+    std::unique_ptr<backend::Device> device_ = backend::make_cuda_device(0);
+    std::vector<std::unique_ptr<backend::Device>> streams_;
+    std::vector<std::unique_ptr<train::Training>> trainings_;
+};
+
+bool equal(const std::vector<NamedArrays>& some, const std::vector<NamedArrays>& others) {
+    return std::equal(some.begin(), some.end(), others.begin(), others.end(), equal_but_for_seconds);
+}
+
+/// Returns the snapshots at the end of trainings that run one after the other.
+std::vector<NamedArrays> alone_one_by_one(const data::Datasets& datasets, const std::vector<train::Recipe>& recipes) {
+    std::vector<NamedArrays> found;
+    for (const train::Recipe& recipe : recipes) {
+        Trainings one(datasets, {recipe});
+        one.finish();
+        found.push_back(one.snapshots().front());
+    }
+    return found;
+}
+
+}  // namespace
+
+TEST_CASE("trainings of one shape have the bits of trainings alone, whenever the device runs its work") {
+    const auto datasets = bright_rows(90);
+    train::Recipe plain = calm_recipe();
+    plain.training.average = 0.8;
+    train::Recipe normalised = residual_recipe();
+    std::get<nn::ConvLayer>(normalised.model.front()).channels = 6;  // else cuDNN computes the block's shortcut
+    normalised.data.augmentation.shift = 1;
+    for (const train::Recipe& recipe : {plain, normalised}) {
+        rehearsal::reset();
+        const std::vector<train::Recipe> recipes = equal_shapes(recipe);
+        const std::vector<NamedArrays> expected = alone_one_by_one(datasets, recipes);
+        CHECK(rehearsal::calls("cudaStreamWaitEvent") == 0);
+        for (const auto execution :
+             {rehearsal::Execution::at_once, rehearsal::Execution::late, rehearsal::Execution::others_first}) {
+            rehearsal::reset();
+            rehearsal::set_execution(execution);
+            Trainings together(datasets, recipes);
+
+            together.finish();
+
+            CHECK(rehearsal::calls("cudaStreamWaitEvent") > 10);  // there was a gang
+            CHECK(equal(together.snapshots(), expected));
+        }
+    }
+}
+
+TEST_CASE("a training takes the place of one that has ended, and another one joins; the bits stay") {
+    rehearsal::reset();
+    const auto datasets = bright_rows(90);
+    const std::vector<train::Recipe> recipes = equal_shapes(calm_recipe());
+    const std::vector<NamedArrays> expected = alone_one_by_one(datasets, recipes);
+    rehearsal::set_execution(rehearsal::Execution::others_first);
+    Trainings some(datasets, {recipes[0], recipes[1]});
+    for (int i = 0; i < 4; ++i) {
+        some.advance(2);
+    }
+    some.add(recipes[2]);
+    {
+        Trainings others(datasets, {recipes[0], recipes[1]});  // on another device
+        others.advance(2);
+    }
+
+    some.finish();
+
+    CHECK(equal(some.snapshots(), expected));
+}
+
+TEST_CASE("a step of three trainings is launched as one graph with the nodes of one training") {
+    rehearsal::reset();
+    const auto datasets = bright_rows(200);
+    const train::Recipe recipe = equal_shapes(calm_recipe()).back();
+    Trainings one(datasets, {recipe});
+    const auto launches_of = [](Trainings& trainings) {
+        trainings.advance(2);  // the first step runs call by call, then the step is captured
+        trainings.advance(2);
+        const int before = rehearsal::calls("cudaGraphLaunch");
+        trainings.advance(2);
+        return rehearsal::calls("cudaGraphLaunch") - before;
+    };
+    const int launches = launches_of(one);
+    const std::size_t nodes = rehearsal::nodes_of_last_graph();
+    Trainings three(datasets, {recipe, recipe, recipe});
+
+    const int launches_of_three = launches_of(three);
+
+    MESSAGE(nodes << " nodes per step");
+    CHECK(launches == 2);
+    CHECK(launches_of_three == 4);  // the third training executes 4 steps
+    CHECK(rehearsal::nodes_of_last_graph() == nodes);
+}
+
+TEST_CASE("more than eight trainings of one shape are several gangs; other shapes are none") {
+    rehearsal::reset();
+    const auto datasets = bright_rows(60);
+    train::Recipe recipe = calm_recipe();
+    recipe.training.epochs = 1;
+    std::vector<train::Recipe> recipes(9, recipe);
+    const NamedArrays expected = alone_one_by_one(datasets, {recipe}).front();
+    recipe.training.batch_size = 5;
+    recipes.push_back(recipe);
+    std::get<nn::ConvLayer>(recipe.model.front()).channels = 3;
+    recipes.push_back(recipe);
+    const NamedArrays expected_of_last = alone_one_by_one(datasets, {recipe}).front();
+    Trainings together(datasets, recipes);
+
+    together.finish();
+
+    const auto snapshots = together.snapshots();
+    for (std::size_t i = 0; i < 9; ++i) {
+        CHECK(equal_but_for_seconds(snapshots[i], expected));
+    }
+    CHECK(equal_but_for_seconds(snapshots.back(), expected_of_last));
+}
+
+TEST_CASE("steps that contain a library's kernels run alone") {
+    rehearsal::reset();
+    const auto datasets = bright_rows(60);
+    train::Recipe recipe = calm_recipe();
+    std::get<nn::ConvLayer>(recipe.model.front()).channels = 20;
+    Trainings two(datasets, {recipe, recipe});
+
+    two.finish();
+
+    CHECK(rehearsal::calls("cudaStreamWaitEvent") == 0);
+    CHECK(two.training(0).state() == State::finished);
+}
+
+TEST_CASE("members run alone if there is no memory for a graph of the gang, with the same bits") {
+    rehearsal::reset();
+    const auto datasets = bright_rows(90);
+    const std::vector<train::Recipe> recipes = equal_shapes(calm_recipe());
+    const std::vector<NamedArrays> expected = alone_one_by_one(datasets, recipes);
+    testing::CapturedLog log;
+    Trainings together(datasets, recipes);
+    together.advance(2);  // captures each step
+    rehearsal::fail("cudaGraphInstantiate", 1, cudaErrorMemoryAllocation);
+
+    together.finish();
+
+    CHECK(log.text().find("cannot be captured as one graph and run one by one") != std::string::npos);
+    CHECK(equal(together.snapshots(), expected));
+}
+
+TEST_CASE("if a gang cannot be launched, each of its members fails, and none loses steps silently") {
+    rehearsal::reset();
+    const auto datasets = bright_rows(90);
+    Trainings together(datasets, equal_shapes(calm_recipe()));
+    together.advance(2);
+    together.advance(2);
+    rehearsal::fail("cudaGraphLaunch", 1, cudaErrorLaunchFailure);
+    together.advance(2);  // launches
+
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK_THROWS_WITH(together.training(i).advance(1), doctest::Contains("cudaGraphLaunch"));
+    }
+}
