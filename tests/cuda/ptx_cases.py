@@ -8,6 +8,7 @@ import itertools
 import math
 
 import numpy as np
+import ptx_emulator
 
 ACTIVATIONS = ["none", "relu", "sigmoid", "tanh", "leaky_relu", "gelu", "silu"]
 i64, f64 = np.int64, np.float64
@@ -42,11 +43,20 @@ def width_of(*kinds):
     return 8 if BFLOAT16 in kinds else 1
 
 
-class Run:
-    """One case on one Gpu. `kernel_of` returns the Kernel of a name. The results are only compared if all blocks are run."""
+def with_wrong_pointers(arguments):
+    return [with_wrong_pointers(a) if isinstance(a, (list, tuple)) else np.uint64(1 << 60) if isinstance(a, ptx_emulator.Array) else a
+            for a in arguments]
 
-    def __init__(self, gpu, kernel_of, seed=1):
+
+class Run:
+    """One case on one Gpu. `kernel_of` returns the Kernel of a name. The results are only compared if all blocks are run.
+
+    `in_gang`: the kernels run as those of the second of three members of a gang. The others do not execute a step; their pointers are wrong.
+    """
+
+    def __init__(self, gpu, kernel_of, seed=1, in_gang=False):
         self.gpu, self.kernel_of, self.random, self.counts = gpu, kernel_of, np.random.default_rng(seed), []
+        self.in_gang = in_gang
         self.input, self.output = gpu.input, gpu.output
 
     def normal(self, *shape):
@@ -64,7 +74,19 @@ class Run:
         return [self.output(name, shape, STORED[kind]) for name, shape in shapes.items()]
 
     def launch(self, name, grid, threads, shared_bytes, *arguments):
+        if self.in_gang and name != "SetGangSteps":
+            return self.launch_in_gang(name, grid, threads, shared_bytes, arguments)
         self.counts.append((name, self.gpu.launch(self.kernel_of(name), grid, threads, shared_bytes, *arguments)))
+
+    def launch_in_gang(self, name, grid, threads, shared_bytes, arguments):
+        x, y, z = grid if isinstance(grid, tuple) else (grid, 1, 1)
+        own, other = (np.frombuffer(ptx_emulator.pack(each)[0], np.uint64) for each in (arguments, with_wrong_pointers(arguments)))
+        members, steps = np.array([other, own] + 6 * [other]), np.zeros((2, 8), np.int32)  # a GangSteps: left, is_active
+        steps[0 if name == "NextStep" else 1, 1] = 1
+        self.in_gang, of = False, self.input("gang", steps, writable=True)
+        self.launch(f"Together<{name} >" if name.endswith(">") else f"Together<{name}>", (x, y, 3 * z), threads, shared_bytes, members, of, z)
+        self.in_gang = True
+        self.check(of, [[0] * 8, [0, 1] + [0] * 6], 0)
 
     def check(self, array, expected, tolerance=1e-5, kind=None):
         """`kind`: the type of the numbers. The kernel must round its result, which is within the tolerance, to the nearest."""
@@ -756,6 +778,13 @@ def next_step(run, _):
     for name, expected in (("grad_scale", 3), ("samples", 8), ("first_sample", 80)):  # grad_scale times the loss scale
         run.check(run.gpu.view(name, state.values["current"][name]), [expected], 0)
     run.check(run.gpu.view("next", state.values["next"]), [2], 0)
+
+
+@case(None, None, None)
+def gang_steps(run, _):
+    left, steps = np.arange(1, 9, dtype=np.int32), run.output("steps", (2, 8), np.int32)
+    run.launch("SetGangSteps", 1, 32, 0, steps, left)
+    run.check(steps, [left, [-1] * 8], 0)
 
 
 @case((3, None), (1000, 700), (1 << 16, None))

@@ -118,8 +118,8 @@ ORDERED = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equa
 
 def comparison(name):
     """Returns the function for setp. Comparisons that end in u are also true for NaN."""
-    if name == "nan":
-        return lambda a, b: np.isnan(a) | np.isnan(b)
+    if name in ("nan", "num"):
+        return lambda a, b: (np.isnan(a) | np.isnan(b)) == (name == "nan")
     if name in ORDERED:
         return lambda a, b: ORDERED[name](a, b) & ((name != "ne") | (a == a) & (b == b))
     return lambda a, b: ORDERED[name[:-1]](a, b) | (a != a) | (b != b)
@@ -158,7 +158,7 @@ ARITHMETIC = [
     (rf"shr\.{INTEGER}", "s u32", lambda: shift_right),
     (r"bfi\.b64", "s s u32 u32", lambda: insert_bits),
     (rf"selp\.(?:{INTEGER}|{FLOAT})", "s s pred", lambda: lambda a, b, chosen: np.where(chosen, a, b)),
-    (rf"setp\.(eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|nan)\.(?:{INTEGER}|{FLOAT})", "", comparison),
+    (rf"setp\.(eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|nan|num)\.(?:{INTEGER}|{FLOAT})", "", comparison),
     (r"cvt(?:\.(rn|rz|rni|rzi|rmi|rpi))?(?:\.(sat))?\.(\w+)\.(\w+)", "", conversion),
     (rf"mov\.(?:pred|{INTEGER}|{FLOAT})", "", lambda: np.copy),
     (r"cvta(?:\.to)?\.(?:global|local)\.u64", "", lambda: np.copy),
