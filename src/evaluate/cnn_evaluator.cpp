@@ -222,10 +222,7 @@ std::vector<search::Individual> CnnEvaluator::advance() {
         start(*std::exchange(waiting_, std::nullopt));
     }
     std::vector<search::Individual> done = std::exchange(failed_, {});
-    for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
-        if (!running_[slot].used) {
-            continue;
-        }
+    for (const std::uint32_t slot : used_slots()) {
         const Order::Steps steps{slot, steps_wanted(running_[slot]), running_[slot].training_seconds};
         const Status status = command_one({.kind = Order::Kind::advance, .steps = {steps}});
         measure(slot);
@@ -244,6 +241,21 @@ std::vector<search::Individual> CnnEvaluator::advance() {
     }
     slots_.launch_waiting_steps();
     return done;
+}
+
+/// Returns the slots with a training. Networks of the same size follow each other: those of one shape wait for each
+/// other's steps (backend::CapturedStep::run()).
+std::vector<std::uint32_t> CnnEvaluator::used_slots() const {
+    std::vector<std::uint32_t> used;
+    for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
+        if (running_[slot].used) {
+            used.push_back(slot);
+        }
+    }
+    std::stable_sort(used.begin(), used.end(), [this](std::uint32_t a, std::uint32_t b) {
+        return slots_.training(a).plan().parameters < slots_.training(b).plan().parameters;
+    });
+    return used;
 }
 
 std::uint32_t CnnEvaluator::steps_wanted(const Running& running) const {

@@ -10,7 +10,8 @@ loading each batch. PyTorch trains on one random batch on the device, with cudnn
 importance:
 
 - the tutorial's network in float32: Finch's automatic choice of kernels against --path library and --path direct, PyTorch
-  eager, and PyTorch with the whole step as one CUDA graph. Several networks at once are compared with one network;
+  eager, and PyTorch with the whole step as one CUDA graph. Several networks at once, which form gangs, are compared with
+  the same without gangs, and with one network;
 - wide_residual in bfloat16: against tf32 and float32 of Finch, PyTorch eager in float32, channels_last with autocast to
   bfloat16 (eager, the whole step as one CUDA graph, and compiled);
 - the tutorial's network in tf32, and with other numbers of layers.
@@ -63,8 +64,9 @@ def read_arguments():
 class Finch:
     """A process of bench_step with one path and one precision."""
 
-    def __init__(self, options, path, precision):
-        self.command = [str(pathlib.Path(options.program).resolve()), "--device", options.device, "--path", path, "--precision", precision]
+    def __init__(self, options, path, precision, gangs="yes"):
+        self.command = [str(pathlib.Path(options.program).resolve()), "--device", options.device, "--path", path, "--precision", precision,
+                        "--gangs", gangs]
         self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def seconds(self, net, batch, slots, steps):
@@ -256,6 +258,7 @@ def sides_of(options, finch, precision, net, slots):
         return own, [Eager, Autocast, *([AutocastGraph] if is_gpu else []), AutocastCompiled]
     if slots > 1:
         one = own["Finch"]
+        own["Finch, no gangs"] = finch("automatic", precision, "no").seconds
         return own | {"Finch, one network": lambda net, batch, _, steps: one(net, batch, 1, steps)}, [Eager]
     if is_gpu:
         own |= {f"Finch {path}": finch(path, precision).seconds for path in ("library", "direct")}

@@ -4,7 +4,7 @@
 // tools/bench/step.py on one thread of a CPU, tools/bench/gpu_step.py on a GPU. SLOTS is the number of networks that
 // train concurrently, for STEPS steps each. One thread launches the steps of all networks, each on its own stream. The
 // answer is then the total time divided by the number of all steps. --threads is the number of threads that compute a
-// step on a CPU. With --blocks no, every batch is one block.
+// step on a CPU. With --blocks no, every batch is one block. With --gangs no, each network's steps are launched alone.
 #include "finch/backend/cuda.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/base/clock.hpp"
@@ -181,14 +181,17 @@ private:
 using Nets = std::vector<std::unique_ptr<Net>>;
 
 /// Runs `steps` steps of each network, chunk by chunk: while the host fills one context, the other networks compute.
-/// Returns the seconds per step.
-double seconds_of(Nets& nets, std::int64_t steps) {
+/// Returns the seconds per step. `launched_alone`: null, or the device, so that no network waits for others.
+double seconds_of(Nets& nets, std::int64_t steps, backend::Device* launched_alone) {
     const std::int64_t chunk = nets.front()->chunk();
     const double begin = steady_seconds();
     for (std::int64_t done = 0; done < steps; done += chunk) {
         for (const auto& net : nets) {
             net->wait();
             net->start(std::min(chunk, steps - done));
+            if (launched_alone != nullptr) {
+                launched_alone->launch_waiting_steps();
+            }
         }
     }
     for (const auto& net : nets) {
@@ -201,6 +204,7 @@ struct Options {
     std::string device = "cpu";
     int threads = 1;
     bool in_blocks = true;
+    bool in_gangs = true;
     backend::CudaPath path = backend::CudaPath::automatic;
     backend::Precision precision = backend::Precision::float32;
 };
@@ -228,6 +232,8 @@ Options read_options(const std::vector<std::string>& words) {
             options.threads = std::stoi(value);
         } else if (words[i] == "--blocks") {
             options.in_blocks = choose<bool>(words[i], value, {{"yes", true}, {"no", false}});
+        } else if (words[i] == "--gangs") {
+            options.in_gangs = choose<bool>(words[i], value, {{"yes", true}, {"no", false}});
         } else if (words[i] == "--path") {
             options.path = choose<backend::CudaPath>(words[i], value,
                                                      {{"automatic", backend::CudaPath::automatic},
@@ -241,7 +247,7 @@ Options read_options(const std::vector<std::string>& words) {
                                                             {"float16", backend::Precision::float16}});
         } else {
             throw ConfigError(
-                "bench_step [--device cpu|cuda] [--threads N] [--blocks yes|no] "
+                "bench_step [--device cpu|cuda] [--threads N] [--blocks yes|no] [--gangs yes|no] "
                 "[--path automatic|library|direct] [--precision float32|tf32|bfloat16|float16]; it has no \"" +
                 words[i] + "\"");
         }
@@ -266,6 +272,7 @@ void answer_lines(const Options& options) {
     if (!device->supports(options.precision)) {
         throw ConfigError("--precision: " + device->name() + " has none such here");
     }
+    backend::Device* const launched_alone = options.in_gangs ? nullptr : device.get();
     std::map<std::tuple<std::string, std::int64_t, std::int64_t>, Nets> all;
     std::string line;
     while (std::getline(std::cin, line)) {
@@ -289,9 +296,10 @@ void answer_lines(const Options& options) {
                                                          options.precision == backend::Precision::float16));
                 }
                 seconds_of(nets,
-                           std::min<std::int64_t>({nets.front()->chunk(), steps, options.device == "cpu" ? 1 : 64}));
+                           std::min<std::int64_t>({nets.front()->chunk(), steps, options.device == "cpu" ? 1 : 64}),
+                           launched_alone);
             }
-            std::cout << seconds_of(nets, steps) << std::endl;
+            std::cout << seconds_of(nets, steps, launched_alone) << std::endl;
         } catch (const std::bad_alloc&) {
             all.clear();
             std::cout << "nan" << std::endl;

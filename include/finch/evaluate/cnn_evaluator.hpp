@@ -86,6 +86,7 @@ private:
     /// Returns the leader's population; null if set_population() was not called.
     [[nodiscard]] const search::Population* known_population() const { return population_ ? &population_() : nullptr; }
     [[nodiscard]] NamedArrays inherited_weights(const search::Individual& individual) const;
+    [[nodiscard]] std::vector<std::uint32_t> used_slots() const;
     [[nodiscard]] std::uint32_t steps_wanted(const Running& running) const;
     void measure(std::uint32_t slot);
     void log_batches(std::uint32_t slot);

@@ -80,6 +80,7 @@ void Gang::launch(const std::vector<CudaCapturedStep*>& waiting) {
     if (waiting.size() > 1 && can_run_ && !graphs_) {
         try {
             graphs_.capture(stream, [this] { enqueue_step(); });
+            spdlog::debug("{} individuals of one shape run as a gang", members_.size());
         } catch (const std::exception& error) {
             can_run_ = false;
             spdlog::warn("{} steps on {} cannot be captured as one graph and run one by one: {}", members_.size(),
