@@ -236,6 +236,7 @@ std::vector<search::Individual> CnnEvaluator::advance() {
             throw StorageError(problem);
         }
         if (status != Status::running) {
+            slots_.launch_waiting_steps();  // files take time
             done.push_back(ended(slot, status));
         }
     }

@@ -162,6 +162,16 @@ Status Slots::advance(const Order::Steps& steps) {
     return all;
 }
 
+void Slots::launch_waiting_steps() {
+    streams_.front()->launch_waiting_steps();
+    for (const auto& training : slots_) {
+        if (training) {
+            training->enqueue_validation();
+        }
+    }
+    streams_.front()->launch_waiting_steps();
+}
+
 /// Collective over the worker. Counts the leader's training time on all ranks, because a training also occupies ranks
 /// that wait for others or for an Order.
 void Slots::sum_energy(std::uint32_t slot) {

@@ -82,6 +82,8 @@ public:
     void announce_validation(std::span<const std::int64_t> indices) { validation_.context->announce(indices); }
     /// Waits for all enqueued steps. Returns the seconds that the steps took by the device's clock.
     double synchronize();
+    /// True if training steps wait for those of other trainings (backend::CapturedStep::waits()).
+    [[nodiscard]] bool training_waits() const { return training_.step->waits(); }
 
     /// The losses that train() and validate() have summed since set_sums(). Valid only after synchronize().
     [[nodiscard]] backend::LossSums training_sums() const { return sums(training_); }

@@ -158,17 +158,36 @@ void Training::begin_with(const NamedArrays& weights) {
 
 State Training::advance(std::int64_t steps) {
     const std::size_t epochs = curve_.size();
+    validation_steps_ = 0;
+    if (failure_) {
+        std::rethrow_exception(std::exchange(failure_, nullptr));
+    }
     finish_steps();
     // A rank with a NaN loss continues too, because its peers wait for it in collectives.
     while (steps > 0 && !ended_ && !epoch_is_over_ && !(pauses_ && curve_.size() > epochs)) {
-        steps -= position_.phase == Phase::training ? ask_for_training(steps) : ask_for_validation(steps);
-        if (device_.runs_ahead()) {
-            break;  // steps of one kind: they can wait for those of other trainings
+        const bool trains = position_.phase == Phase::training;
+        steps -= trains ? ask_for_training(steps) : ask_for_validation(steps);
+        if (!device_.runs_ahead()) {
+            finish_steps();
+        } else if (!trains || position_.phase == Phase::training) {
+            break;  // at most one train() and one validate() can be in flight
+        } else if (learner_->training_waits()) {
+            validation_steps_ = steps;  // a step of validation would launch the training steps too early
+            break;
         }
-        finish_steps();
     }
     learner_->throw_failure();
     return state();
+}
+
+void Training::enqueue_validation() {
+    try {
+        if (const std::int64_t steps = std::exchange(validation_steps_, 0); steps > 0) {
+            ask_for_validation(steps);
+        }
+    } catch (const std::exception&) {
+        failure_ = std::current_exception();
+    }
 }
 
 /// Enqueues training steps. Returns the number of enqueued steps: at most `steps`, and only steps of the present epoch.
@@ -203,79 +222,6 @@ std::int64_t Training::ask_for_training(std::int64_t steps) {
     }
     steps_asked_ += std::ssize(step_plans_) / parts;
     return std::ssize(step_plans_) / parts;
-}
-
-/// Returns the summed sample weights of the global batch from the present position to `end`.
-double Training::batch_weight(std::int64_t end) const {
-    std::vector<std::int64_t> samples;
-    for (std::int64_t place = position_.sample; place < end; ++place) {
-        samples.push_back(split_.training[order_[static_cast<std::size_t>(place)]]);
-    }
-    return weight_of(class_weights_, dataset_, samples);
-}
-
-/// Returns the summed weights of all samples of the present epoch. The weights are added in the data set's order, so
-/// the result does not depend on the shuffled order.
-double Training::epoch_weight() {
-    shuffle_epoch();
-    std::vector<std::int64_t> samples;
-    for (const std::uint32_t place : order_) {
-        samples.push_back(split_.training[place]);
-    }
-    std::sort(samples.begin(), samples.end());
-    return weight_of(class_weights_, dataset_, samples);
-}
-
-/// Returns this rank's share of each part of the global batch [`begin`, `end`), as positions in the epoch.
-std::vector<data::Share> Training::parts_of_batch(std::int64_t begin, std::int64_t end) const {
-    const auto parts = static_cast<int>(recipe_.training.micro_batches);
-    std::vector<data::Share> shares;
-    for (int part = 0; part < parts; ++part) {
-        const data::Share all = data::share_of(begin, end, part, parts);
-        shares.push_back(data::share_of(all.begin, all.end, group_.rank(), group_.size()));
-    }
-    return shares;
-}
-
-/// Appends one training batch of this rank to `indices`, padded with samples of weight 0.
-void Training::add_training_images(const data::Share& share, std::vector<std::int64_t>& indices) const {
-    const std::size_t end = indices.size() + static_cast<std::size_t>(plan().batch);
-    for (std::int64_t place = share.begin; place < share.end; ++place) {
-        indices.push_back(split_.training[order_[static_cast<std::size_t>(place)]]);
-    }
-    indices.resize(end, -1);
-}
-
-/// Appends one validation batch of this rank, from sample `begin` on, to `indices`, padded with samples of weight 0.
-void Training::add_validation_images(std::int64_t begin, std::vector<std::int64_t>& indices) const {
-    const std::size_t after = indices.size() + static_cast<std::size_t>(plan().batch);
-    const std::int64_t end = std::min(begin + plan().batch * group_.size(), validation_samples());
-    const data::Share share = data::share_of(begin, end, group_.rank(), group_.size());
-    indices.insert(indices.end(), split_.validation.begin() + share.begin, split_.validation.begin() + share.end);
-    indices.resize(after, -1);
-}
-
-/// Announces the images of the epoch's next steps, so that they can be read in advance.
-void Training::announce_training() {
-    coming_.clear();
-    const std::int64_t most = learner_->batches_ahead() * plan().batch;
-    for (std::int64_t begin = position_.sample; std::ssize(coming_) < most && begin < training_samples();
-         begin += global_batch_) {
-        for (const data::Share& share : parts_of_batch(begin, std::min(begin + global_batch_, training_samples()))) {
-            add_training_images(share, coming_);
-        }
-    }
-    learner_->announce_training(coming_);
-}
-
-void Training::announce_validation() {
-    coming_.clear();
-    const std::int64_t most = learner_->batches_ahead() * plan().batch;
-    for (std::int64_t begin = position_.sample; std::ssize(coming_) < most && begin < validation_samples();
-         begin += plan().batch * group_.size()) {
-        add_validation_images(begin, coming_);
-    }
-    learner_->announce_validation(coming_);
 }
 
 std::int64_t Training::ask_for_validation(std::int64_t steps) {
@@ -329,13 +275,6 @@ void Training::watch_steps() {
 
 std::vector<Metric> Training::watched() const {
     return watch_ ? watch_->metrics() : std::vector<Metric>();
-}
-
-void Training::shuffle_epoch() {
-    if (order_epoch_ != position_.epoch) {
-        order_ = data::epoch_order(recipe_.seed, recipe_.individual, position_.epoch, shares_);
-        order_epoch_ = position_.epoch;
-    }
 }
 
 double Training::learning_rate(std::int64_t sample) const {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace finch;
@@ -54,6 +55,10 @@ public:
             if (training->state() == State::running) {
                 is_running = training->advance(steps++) == State::running || is_running;
             }
+        }
+        device_->launch_waiting_steps();
+        for (const auto& training : trainings_) {
+            training->enqueue_validation();
         }
         device_->launch_waiting_steps();
         return is_running;
@@ -139,8 +144,12 @@ TEST_CASE("a training takes the place of one that has ended, and another one joi
         others.advance(2);
     }
 
-    some.finish();
+    const int waits = rehearsal::calls("cudaStreamWaitEvent");
+    some.advance(2);
+    some.advance(2);
 
+    CHECK(rehearsal::calls("cudaStreamWaitEvent") - waits >= 6);  // of three members, before and after their steps
+    some.finish();
     CHECK(equal(some.snapshots(), expected));
 }
 
@@ -170,7 +179,7 @@ TEST_CASE("a step of three trainings is launched as one graph with the nodes of 
 
 TEST_CASE("more than eight trainings of one shape are several gangs; other shapes are none") {
     rehearsal::reset();
-    const auto datasets = bright_rows(60);
+    const auto datasets = bright_rows(200);
     train::Recipe recipe = calm_recipe();
     recipe.training.epochs = 1;
     std::vector<train::Recipe> recipes(9, recipe);
@@ -181,9 +190,12 @@ TEST_CASE("more than eight trainings of one shape are several gangs; other shape
     recipes.push_back(recipe);
     const NamedArrays expected_of_last = alone_one_by_one(datasets, {recipe}).front();
     Trainings together(datasets, recipes);
+    together.advance(2);  // captures each step
+    const int waits = rehearsal::calls("cudaStreamWaitEvent");
+    together.advance(2);
 
+    CHECK(rehearsal::calls("cudaStreamWaitEvent") - waits == 2 * 8);  // not the ninth, not the other shapes
     together.finish();
-
     const auto snapshots = together.snapshots();
     for (std::size_t i = 0; i < 9; ++i) {
         CHECK(equal_but_for_seconds(snapshots[i], expected));
@@ -220,16 +232,65 @@ TEST_CASE("members run alone if there is no memory for a graph of the gang, with
     CHECK(equal(together.snapshots(), expected));
 }
 
-TEST_CASE("if a gang cannot be launched, each of its members fails, and none loses steps silently") {
+TEST_CASE("if a gang cannot be launched, each of its members fails, and none loses steps or frees memory in use") {
+    const auto datasets = bright_rows(200);
+    for (const int nth : {1, 2}) {
+        rehearsal::reset();
+        rehearsal::set_execution(rehearsal::Execution::others_first);
+        Trainings together(datasets, equal_shapes(calm_recipe()));
+        together.advance(2);
+        together.advance(2);
+        const auto waits_of_advance = [&] {
+            const int before = rehearsal::calls("cudaStreamSynchronize");
+            together.advance(2);
+            return rehearsal::calls("cudaStreamSynchronize") - before;
+        };
+        const int waits = waits_of_advance();
+        rehearsal::fail("cudaGraphLaunch", nth, cudaErrorLaunchFailure);
+
+        CHECK(waits_of_advance() == waits + 1);  // for the gang
+        for (std::size_t i = 0; i < 3; ++i) {
+            CHECK_THROWS_WITH(together.training(i).advance(1), doctest::Contains("cudaGraphLaunch"));
+        }
+    }
+}
+
+TEST_CASE("a member that cannot run alone fails alone") {
     rehearsal::reset();
-    const auto datasets = bright_rows(90);
+    const auto datasets = bright_rows(200);
     Trainings together(datasets, equal_shapes(calm_recipe()));
     together.advance(2);
-    together.advance(2);
-    rehearsal::fail("cudaGraphLaunch", 1, cudaErrorLaunchFailure);
-    together.advance(2);  // launches
+    rehearsal::fail("cudaGraphUpload", 1, cudaErrorMemoryAllocation);  // of the gang's graph
+    rehearsal::fail("cudaGraphLaunch", 2, cudaErrorLaunchFailure);
+    together.advance(1);
 
-    for (std::size_t i = 0; i < 3; ++i) {
-        CHECK_THROWS_WITH(together.training(i).advance(1), doctest::Contains("cudaGraphLaunch"));
+    CHECK(together.training(0).advance(1) == State::running);
+    CHECK_THROWS_WITH(together.training(1).advance(1), doctest::Contains("cudaGraphLaunch"));
+    CHECK(together.training(2).advance(1) == State::running);
+}
+
+TEST_CASE("a step without next_step() joins no gang") {
+    rehearsal::reset();
+    const auto device = backend::make_cuda_device(0);
+    std::vector<std::unique_ptr<backend::Device>> streams;
+    std::vector<backend::Buffer> sums;
+    std::vector<std::unique_ptr<backend::CapturedStep>> steps;
+    for (int i = 0; i < 2; ++i) {
+        backend::Device& stream = *streams.emplace_back(device->new_stream());
+        float* const sum = sums.emplace_back(stream.allocate(1)).data();
+        float* const one = sums.emplace_back(stream.allocate(1)).data();
+        stream.upload(std::vector{1.0F}, one);
+        steps.push_back(
+            stream.capture([&stream, one, sum] { stream.accumulate(one, sum, 1); }, backend::CaptureAs::graph));
+    }
+    for (const auto& step : steps) {
+        step->run(3);
+        step->run(4);
+    }
+
+    for (std::size_t i = 0; i < 2; ++i) {
+        std::vector<float> sum(1);
+        streams[i]->download(sums[2 * i].data(), sum);
+        CHECK(sum.front() == 7);
     }
 }

@@ -38,6 +38,8 @@ public:
     /// the same steps of other streams, to run together with them. They wait at most until something else is enqueued
     /// on their stream, or until Device::launch_waiting_steps().
     virtual void run(std::int64_t times) = 0;
+    /// True if executions wait for others.
+    [[nodiscard]] virtual bool waits() const { return false; }
     /// Returns the duration of the last run(), measured by the device's clock. Valid only after Device::synchronize().
     [[nodiscard]] virtual double seconds() const = 0;
 };

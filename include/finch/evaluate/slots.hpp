@@ -39,7 +39,7 @@ public:
     [[nodiscard]] bool runs_ahead() const { return streams_.front()->runs_ahead(); }
 
     /// Local. Enqueues the steps that wait for those of other slots.
-    void launch_waiting_steps() { streams_.front()->launch_waiting_steps(); }
+    void launch_waiting_steps();
 
     /// Collective over the worker. Obeys `order` and agrees with the group on the result. For `advance`, returns one
     /// status per entry of order.steps; else returns one status.

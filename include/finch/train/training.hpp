@@ -13,6 +13,7 @@
 #include "finch/train/recipe.hpp"
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -68,8 +69,8 @@ struct HostMemory {
 };
 
 /// The training of one individual on this rank. The owner of this object advances it by a number of steps at a time.
-/// The steps are in training.cpp, the group's decision at the end of an epoch in epoch_end.cpp, and snapshots in
-/// snapshot.cpp. All ranks of the worker call the collective methods in the same order with the same arguments.
+/// The steps are in training.cpp, their images in batches.cpp, the group's decision at the end of an epoch in
+/// epoch_end.cpp, and snapshots in snapshot.cpp. All ranks of the worker call the collective methods in the same order with the same arguments.
 class Training {
 public:
     /// Local: the constructor is not collective, so that a failing rank can report its error. Plans the model and
@@ -101,6 +102,11 @@ public:
     /// this rank, the rank continues its collectives with zeros and NaN losses, and advance() rethrows the exception at
     /// its end.
     State advance(std::int64_t steps);
+
+    /// Local. Enqueues the validation steps that advance() has left out because the training steps before them wait for
+    /// those of other trainings. Call it after Device::launch_waiting_steps(). The next advance() throws its
+    /// exceptions.
+    void enqueue_validation();
 
     /// Local. Returns `diverged` once this rank has a loss that is not finite, or gradients that overflow even with the
     /// smallest loss scale.
@@ -246,6 +252,8 @@ private:
     PartialSums sums_;
     std::optional<backend::LossScale> loss_scale_;  ///< after the synchronized steps
     std::int64_t epoch_ranks_;                      ///< number of ranks in the present epoch; 0: it changed
+    std::int64_t validation_steps_ = 0;             ///< left for enqueue_validation()
+    std::exception_ptr failure_;                    ///< of enqueue_validation()
     std::int64_t steps_asked_ = 0;                  ///< steps enqueued and not yet synchronized by finish_steps()
     bool training_is_over_ = false;                 ///< true: they contain the last training step of the epoch
     bool epoch_is_over_ = false;                    ///< true: the enqueued steps are the last of the epoch

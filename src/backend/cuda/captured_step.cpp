@@ -30,8 +30,10 @@ CudaCapturedStep::CudaCapturedStep(Stream& stream, std::function<void()> work, C
       end_(make_timer()) {}
 
 CudaCapturedStep::~CudaCapturedStep() {
-    if (gang_ != nullptr) {
+    if (waits()) {
         static_cast<void>(take_waiting());
+    }
+    if (gang_ != nullptr) {
         stream_.shared()->gangs->leave(*this, *gang_);
     }
 }
@@ -85,9 +87,11 @@ void CudaCapturedStep::try_to_capture() {
             nodes = graphs_.capture(stream_.get(), work_);
         }
         stream_.keep_scratch();
-        if (!joins_gangs_ || launches_.size() != nodes) {  // a library's kernels and copies are not recorded
+        const bool is_whole = launches_.size() == nodes;  // a library's kernels and copies are not recorded
+        if (joins_gangs_ && is_whole && !launches_.empty() && launches_.front().begins_step) {
+            try_to_join();
+        } else {
             launches_ = {};
-            return;
         }
     } catch (const std::exception& error) {
         by_graph_ = false;
@@ -100,12 +104,20 @@ void CudaCapturedStep::try_to_capture() {
         }
         spdlog::warn("a step on {} cannot be captured as a graph and runs call by call: {}", stream_.facts().name,
                      error.what());
-        return;
     }
-    gang_ = &stream_.shared()->gangs->join(*this);
+}
+
+void CudaCapturedStep::try_to_join() {
+    try {
+        gang_ = &stream_.shared()->gangs->join(*this);
+    } catch (const std::exception& error) {
+        launches_ = {};
+        spdlog::warn("a step on {} runs alone, not in a gang: {}", stream_.facts().name, error.what());
+    }
 }
 
 cudaEvent_t CudaCapturedStep::begin() {
+    stream_.launch_before_next({});
     FINCH_CUDA(cudaEventRecord(begin_.get(), stream_.get()));
     return begin_.get();
 }

@@ -19,7 +19,7 @@ namespace finch::backend::cuda {
 /// no memory for a graph, steps run call by call, or run() throws Error (CaptureAs).
 ///
 /// A step that consists of Finch's own kernels joins a gang. Its executions then wait for those of the other members,
-/// until all members wait, something else is enqueued on the stream, or Gangs::launch_waiting() is called.
+/// until all members wait, Stream::get() is called, or Gangs::launch_waiting() is called.
 class CudaCapturedStep : public CapturedStep {
 public:
     /// `stream` and everything that `work` uses must outlive this object.
@@ -29,6 +29,7 @@ public:
     CudaCapturedStep& operator=(const CudaCapturedStep&) = delete;
 
     void run(std::int64_t times) override;
+    [[nodiscard]] bool waits() const override { return waiting_ > 0; }
     [[nodiscard]] double seconds() const override;
 
     /// The kernels of one execution. Empty if the step cannot join a gang.
@@ -50,6 +51,7 @@ public:
 private:
     /// Captures the step. If the capture fails, disables graphs for the lifetime of this object.
     void try_to_capture();
+    void try_to_join();
 
     Stream& stream_;
     std::function<void()> work_;

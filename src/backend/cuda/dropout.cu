@@ -2,6 +2,7 @@
 
 #include "grid.hpp"
 #include "kernel_launch.hpp"
+#include "kernels/elementwise.hpp"
 #include "operations.hpp"
 #include "step_context.hpp"
 #include "step_row.hpp"
@@ -52,9 +53,12 @@ public:
         if (pass.mode == Mode::training) {
             drop(pass, x[0], y);
         } else {
-            FINCH_CUDA(cudaMemcpyAsync(y, x[0],
-                                       static_cast<std::size_t>(shape_.batch * shape_.features) * sizeof(float),
-                                       cudaMemcpyDeviceToDevice, stream_));
+            // A copy by a kernel, because gangs cannot run other copies.
+            const std::int64_t count = shape_.batch * shape_.features;
+            FINCH_CUDA(
+                launch(stream_, grid_for(count),
+                       ElementwiseForward<float>{
+                           .activation = Activation::none, .x = x[0], .other = nullptr, .y = y, .count = count}));
         }
     }
     void backward(const Pass& pass, std::span<const float* const> /*x*/, const float* /*y*/, float* grad_y,

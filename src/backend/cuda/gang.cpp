@@ -8,10 +8,16 @@
 #include <algorithm>
 #include <array>
 #include <exception>
-#include <iterator>
 #include <utility>
 
 namespace finch::backend::cuda {
+namespace {
+
+bool waits(const CudaCapturedStep* member) {
+    return member->waits();
+}
+
+}  // namespace
 
 Gang::Gang(std::shared_ptr<Shared> shared)
     : stream_(std::move(shared)), steps_(stream_.allocate(sizeof(GangSteps))), done_(make_event()) {}
@@ -25,61 +31,93 @@ bool Gang::suits(const CudaCapturedStep& step) const {
                       [](const RecordedLaunch& a, const RecordedLaunch& b) { return a.suits(b); });
 }
 
+/// The present graphs may be running. CUDA frees them when they are done.
 void Gang::add(CudaCapturedStep& step) {
-    forget_graphs();
     members_.push_back(&step);
+    graphs_ = {};
+    can_run_ = true;
 }
 
 void Gang::remove(const CudaCapturedStep& step) {
-    forget_graphs();
     std::erase(members_, &step);
-}
-
-void Gang::forget_graphs() {
-    if (graphs_) {
-        log_failure(cudaEventSynchronize(done_.get()), "cudaEventSynchronize");
-    }
     graphs_ = {};
     can_run_ = true;
 }
 
 void Gang::launch_if_all_wait() {
-    if (std::all_of(members_.begin(), members_.end(), [](const auto* member) { return member->waiting() > 0; })) {
+    if (std::all_of(members_.begin(), members_.end(), waits)) {
         launch();
     }
 }
 
 void Gang::launch() {
-    std::vector<CudaCapturedStep*> waiting;
-    std::copy_if(members_.begin(), members_.end(), std::back_inserter(waiting),
-                 [](const auto* member) { return member->waiting() > 0; });
     try {
-        if (!waiting.empty()) {
-            launch(waiting);
+        const std::int64_t waiting = std::count_if(members_.begin(), members_.end(), waits);
+        if (waiting > 1 && has_graphs()) {
+            launch_together();
+        } else if (waiting > 0) {
+            launch_alone();
         }
     } catch (const std::exception&) {
-        for (CudaCapturedStep* member : waiting) {
-            static_cast<void>(member->take_waiting());
-            member->fail(std::current_exception());
+        // Some steps may be running. The members' streams do not wait for them.
+        log_failure(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
+        for (CudaCapturedStep* member : members_) {
+            if (waits(member)) {
+                static_cast<void>(member->take_waiting());
+                member->fail(std::current_exception());
+            }
         }
     }
 }
 
-void Gang::launch(const std::vector<CudaCapturedStep*>& waiting) {
-    std::array<std::int32_t, most_members> left{};
-    std::vector<std::int64_t> times;
-    for (CudaCapturedStep* member : waiting) {
-        times.push_back(member->take_waiting());
-        const auto place = std::find(members_.begin(), members_.end(), member) - members_.begin();
-        const auto& launches = member->launches();
-        const auto parts =
-            std::count_if(launches.begin(), launches.end(), [](const auto& one) { return one.begins_step; });
-        left[static_cast<std::size_t>(place)] = static_cast<std::int32_t>(times.back() * parts);
+void Gang::launch_alone() {
+    for (CudaCapturedStep* member : members_) {
+        if (waits(member)) {
+            const std::int64_t times = member->take_waiting();
+            try {
+                member->begin();
+                member->run_alone(times);
+            } catch (const std::exception&) {
+                member->fail(std::current_exception());
+            }
+        }
     }
+}
+
+void Gang::launch_together() {
+    std::array<std::int32_t, most_members> left{};
+    std::int64_t most = 0;
     const cudaStream_t stream = stream_.get();
-    if (waiting.size() > 1 && can_run_ && !graphs_) {
+    for (std::size_t place = 0; place < members_.size(); ++place) {
+        CudaCapturedStep* const member = members_[place];
+        if (waits(member)) {
+            const auto& launches = member->launches();
+            const auto parts =
+                std::count_if(launches.begin(), launches.end(), [](const auto& each) { return each.begins_step; });
+            left[place] = static_cast<std::int32_t>(member->waiting() * parts);
+            most = std::max(most, member->waiting());
+            FINCH_CUDA(cudaStreamWaitEvent(stream, member->begin(), 0));
+        }
+    }
+    launch_set_gang_steps(stream, static_cast<GangSteps*>(steps_.get()), left);
+    graphs_.launch(stream, most, [this] { enqueue_step(); });
+    FINCH_CUDA(cudaEventRecord(done_.get(), stream));
+    for (CudaCapturedStep* member : members_) {
+        if (waits(member)) {
+            member->end(done_.get(), static_cast<double>(member->waiting()) / static_cast<double>(most));
+            static_cast<void>(member->take_waiting());
+        }
+    }
+}
+
+/// Captures a step of all members if there is no graph of it. Returns whether there is one.
+bool Gang::has_graphs() {
+    if (!graphs_ && can_run_) {
         try {
-            graphs_.capture(stream, [this] { enqueue_step(); });
+            // A step of no member loads the kernels. A capture need not allow that.
+            launch_set_gang_steps(stream_.get(), static_cast<GangSteps*>(steps_.get()), {});
+            enqueue_step();
+            graphs_.capture(stream_.get(), [this] { enqueue_step(); });
             spdlog::debug("{} individuals of one shape run as a gang", members_.size());
         } catch (const std::exception& error) {
             can_run_ = false;
@@ -87,23 +125,7 @@ void Gang::launch(const std::vector<CudaCapturedStep*>& waiting) {
                          stream_.facts().name, error.what());
         }
     }
-    if (waiting.size() == 1 || !can_run_) {
-        for (std::size_t i = 0; i < waiting.size(); ++i) {
-            waiting[i]->begin();
-            waiting[i]->run_alone(times[i]);
-        }
-        return;
-    }
-    for (CudaCapturedStep* member : waiting) {
-        FINCH_CUDA(cudaStreamWaitEvent(stream, member->begin(), 0));
-    }
-    const std::int64_t most = *std::max_element(times.begin(), times.end());
-    launch_set_gang_steps(stream, static_cast<GangSteps*>(steps_.get()), left);
-    graphs_.launch(stream, most, [this] { enqueue_step(); });
-    FINCH_CUDA(cudaEventRecord(done_.get(), stream));
-    for (std::size_t i = 0; i < waiting.size(); ++i) {
-        waiting[i]->end(done_.get(), static_cast<double>(times[i]) / static_cast<double>(most));
-    }
+    return static_cast<bool>(graphs_);
 }
 
 /// Enqueues one step of all members.
@@ -121,9 +143,13 @@ Gangs::~Gangs() = default;
 
 Gang& Gangs::join(CudaCapturedStep& step) {
     const auto found = std::find_if(gangs_.begin(), gangs_.end(), [&](const auto& gang) { return gang->suits(step); });
-    Gang& gang = found != gangs_.end() ? **found : *gangs_.emplace_back(std::make_unique<Gang>(step.stream().shared()));
-    gang.add(step);
-    return gang;
+    if (found != gangs_.end()) {
+        (*found)->add(step);
+        return **found;
+    }
+    auto gang = std::make_unique<Gang>(step.stream().shared());
+    gang->add(step);
+    return *gangs_.emplace_back(std::move(gang));
 }
 
 void Gangs::leave(const CudaCapturedStep& step, Gang& gang) {

@@ -28,7 +28,6 @@ public:
     /// Returns whether there is a free place and `step` has the same kernels.
     [[nodiscard]] bool suits(const CudaCapturedStep& step) const;
     void add(CudaCapturedStep& step);
-    /// Waits until the gang's present steps are done.
     void remove(const CudaCapturedStep& step);
     [[nodiscard]] bool is_empty() const noexcept { return members_.empty(); }
 
@@ -38,9 +37,10 @@ public:
     void launch_if_all_wait();
 
 private:
-    void launch(const std::vector<CudaCapturedStep*>& waiting);
+    void launch_alone();
+    void launch_together();
+    [[nodiscard]] bool has_graphs();
     void enqueue_step();
-    void forget_graphs();
 
     Stream stream_;
     StreamMemory steps_;  ///< GangSteps

@@ -48,10 +48,13 @@ UniqueGraph captured(cudaStream_t stream, std::int64_t times, const std::functio
     return capture.end();
 }
 
-UniqueGraphExec instantiate(const UniqueGraph& graph) {
+/// Allocates all memory of the graph, so that no launch fails for lack of memory.
+UniqueGraphExec instantiate(cudaStream_t stream, const UniqueGraph& graph) {
     cudaGraphExec_t exec = nullptr;
     FINCH_CUDA(cudaGraphInstantiate(&exec, graph.get(), 0));
-    return UniqueGraphExec(exec);
+    UniqueGraphExec owned(exec);
+    FINCH_CUDA(cudaGraphUpload(exec, stream));
+    return owned;
 }
 
 }  // namespace
@@ -60,14 +63,14 @@ std::size_t StepGraphs::capture(cudaStream_t stream, const std::function<void()>
     const UniqueGraph graph = captured(stream, 1, work);
     std::size_t nodes = 0;
     FINCH_CUDA(cudaGraphGetNodes(graph.get(), nullptr, &nodes));
-    once_ = instantiate(graph);
+    once_ = instantiate(stream, graph);
     return nodes;
 }
 
 void StepGraphs::launch(cudaStream_t stream, std::int64_t times, const std::function<void()>& work) {
     if (times >= many && !many_ && many_fits_) {
         try {
-            many_ = instantiate(captured(stream, many, work));
+            many_ = instantiate(stream, captured(stream, many, work));
         } catch (const std::exception& error) {
             many_fits_ = false;
             spdlog::warn("{} steps cannot be captured as one graph, so they are launched one by one: {}", many,

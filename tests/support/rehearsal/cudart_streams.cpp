@@ -357,6 +357,10 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
     *exec = new CUgraphExec_st{graph->captured};
     return cudaSuccess;
 }
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
+    REHEARSE(cudaGraphUpload);
+    return cudaSuccess;
+}
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
     REHEARSE(cudaGraphGetNodes);
     if (nodes != nullptr) {
