@@ -70,7 +70,8 @@ struct HostMemory {
 
 /// The training of one individual on this rank. The owner of this object advances it by a number of steps at a time.
 /// The steps are in training.cpp, their images in batches.cpp, the group's decision at the end of an epoch in
-/// epoch_end.cpp, and snapshots in snapshot.cpp. All ranks of the worker call the collective methods in the same order with the same arguments.
+/// epoch_end.cpp, and snapshots in snapshot.cpp. All ranks of the worker call the collective methods in the same order
+/// with the same arguments.
 class Training {
 public:
     /// Local: the constructor is not collective, so that a failing rank can report its error. Plans the model and
