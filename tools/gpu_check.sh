@@ -368,7 +368,7 @@ slots() {
     local independent=(--set "search.propagator={genetic: {population: 100}}")
     run slots-one 1 "${independent[@]}" && run slots-four 1 "${independent[@]}" --set workers.slots=4 --set log.level=debug &&
         same_bits slots-one slots-four || return
-    [ "$device" = cpu ] || grep -m 1 "run as a gang" "$work/slots-four.log" || { echo "no two individuals were a gang"; return 1; }
+    [ "$device" = cpu ] || grep -m 1 "run as a gang" "$work/slots-four.log" || { echo "no line \"run as a gang\" in slots-four.log: each individual ran alone"; return 1; }
 }
 two_ranks() { # NAME COMMUNICATOR: compares two ranks on one device with one rank of the same global batch
     run "$1" 2 "${calm[@]}" --set workers.ranks=2 --set workers.share_device=true --set "workers.communicator=$2" || return

@@ -236,7 +236,7 @@ std::vector<search::Individual> CnnEvaluator::advance() {
             throw StorageError(problem);
         }
         if (status != Status::running) {
-            slots_.launch_waiting_steps();  // files take time
+            slots_.launch_waiting_steps();  // so that the other slots compute while ended() writes files
             done.push_back(ended(slot, status));
         }
     }
@@ -244,8 +244,8 @@ std::vector<search::Individual> CnnEvaluator::advance() {
     return done;
 }
 
-/// Returns the slots with a training. Networks of the same size follow each other: those of one shape wait for each
-/// other's steps (backend::CapturedStep::run()).
+/// Returns the slots that train, sorted by their numbers of parameters. So networks of one shape advance one after
+/// another, and their gang is launched as soon as the last one has advanced.
 std::vector<std::uint32_t> CnnEvaluator::used_slots() const {
     std::vector<std::uint32_t> used;
     for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {

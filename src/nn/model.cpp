@@ -101,6 +101,7 @@ void Model::pack(const Weights& weights) {
             }
         }
     });
+    device_.finish_deferred();
 }
 
 /// Calls `work(replica, pass of the block)` for each block of the batch, with the block's images as the input. Replica
@@ -195,7 +196,7 @@ void Model::backward(Replica& replica, const backend::Pass& pass, const Ready& r
     std::int64_t announced = 0;
     std::int64_t computed = 0;
     const auto announce = [&] {
-        device_.finish_grads();
+        device_.finish_deferred();
         if (computed > announced) {
             ready(std::exchange(announced, computed), computed);
         }
@@ -205,7 +206,8 @@ void Model::backward(Replica& replica, const backend::Pass& pass, const Ready& r
         if (!node.has_backward) {
             continue;
         }
-        const bool finishes = node.parameters > 0 && !replica.operations[i]->defers_grads();
+        // Other ranks wait for gradients. Without other ranks, all gradients can be finished together.
+        const bool finishes = node.parameters > 0 && pass.group != nullptr;
         if (finishes) {
             announce();  // before the sums over the ranks that this operation may need
         }

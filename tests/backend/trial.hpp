@@ -59,7 +59,7 @@ inline void backward(Device& device, Operation& operation, const Buffer& x, cons
     const float* const inputs[] = {x.data()};
     float* const grads[] = {grad_x.data()};
     operation.backward(step.pass(), inputs, y.data(), grad_y.data(), grads, grad_parameters.data());
-    device.finish_grads();
+    device.finish_deferred();
 }
 
 inline bool needs_input_grad(const auto& shape) {

@@ -183,7 +183,7 @@ TEST_CASE("an input's gradient that needs more threads than the weights' gradien
                            .activation = Activation::tanh});
 }
 
-TEST_CASE("finish_grads: completes the gradients of more layers than one kernel takes, without deleted operations") {
+TEST_CASE("finish_deferred: completes the gradients of more layers than one kernel takes, without deleted operations") {
     const auto device = make_device();
     std::vector<std::unique_ptr<Trial<ConvolutionShape>>> trials;
     std::vector<Buffer> grad_y, grad_x, grads;
@@ -217,7 +217,7 @@ TEST_CASE("finish_grads: completes the gradients of more layers than one kernel 
                                        std::span(&to, 1), grads[i].data());
     }
     trials[deleted]->operation.reset();
-    device->finish_grads();
+    device->finish_deferred();
 
     expected[deleted].assign(expected[deleted].size(), 0.0F);
     for (std::size_t i = 0; i < trials.size(); ++i) {

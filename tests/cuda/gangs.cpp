@@ -1,5 +1,5 @@
-// Tests of trainings that run as a gang (src/backend/cuda/gang.hpp), on the stand-ins: on several streams of a device,
-// compared bit by bit with trainings alone.
+// Tests of trainings that run as a gang (src/backend/cuda/gang.hpp), with the stand-ins. They use several streams of
+// one device and must have the bits of trainings alone.
 #include "finch/backend/cuda.hpp"
 
 #include "cuda/trained.hpp"
@@ -102,7 +102,7 @@ std::vector<NamedArrays> alone_one_by_one(const data::Datasets& datasets, const 
 
 }  // namespace
 
-TEST_CASE("trainings of one shape have the bits of trainings alone, whenever the device runs its work") {
+TEST_CASE("trainings in a gang have the bits of trainings alone, in each order of execution of the device") {
     const auto datasets = bright_rows(90);
     train::Recipe plain = calm_recipe();
     plain.training.average = 0.8;
@@ -128,7 +128,7 @@ TEST_CASE("trainings of one shape have the bits of trainings alone, whenever the
     }
 }
 
-TEST_CASE("a training takes the place of one that has ended, and another one joins; the bits stay") {
+TEST_CASE("a training joins a gang that is running, and gangs of two devices are separate; the bits stay") {
     rehearsal::reset();
     const auto datasets = bright_rows(90);
     const std::vector<train::Recipe> recipes = equal_shapes(calm_recipe());
@@ -177,7 +177,7 @@ TEST_CASE("a step of three trainings is launched as one graph with the nodes of 
     CHECK(rehearsal::nodes_of_last_graph() == nodes);
 }
 
-TEST_CASE("more than eight trainings of one shape are several gangs; other shapes are none") {
+TEST_CASE("a gang has at most eight members, and trainings of other shapes do not join it") {
     rehearsal::reset();
     const auto datasets = bright_rows(200);
     train::Recipe recipe = calm_recipe();
@@ -228,11 +228,11 @@ TEST_CASE("members run alone if there is no memory for a graph of the gang, with
 
     together.finish();
 
-    CHECK(log.text().find("cannot be captured as one graph and run one by one") != std::string::npos);
+    CHECK(log.text().find("its members run separately") != std::string::npos);
     CHECK(equal(together.snapshots(), expected));
 }
 
-TEST_CASE("if a gang cannot be launched, each of its members fails, and none loses steps or frees memory in use") {
+TEST_CASE("if a gang's launch fails, the host waits for the gang's stream, and each member throws") {
     const auto datasets = bright_rows(200);
     for (const int nth : {1, 2}) {
         rehearsal::reset();
@@ -255,7 +255,7 @@ TEST_CASE("if a gang cannot be launched, each of its members fails, and none los
     }
 }
 
-TEST_CASE("a member that cannot run alone fails alone") {
+TEST_CASE("if a gang has no graph and one member's launch fails, only that member fails") {
     rehearsal::reset();
     const auto datasets = bright_rows(200);
     Trainings together(datasets, equal_shapes(calm_recipe()));

@@ -102,7 +102,7 @@ private:
         device_.next_step(*context_);
         operation_->forward(pass, inputs(), y_.data());
         operation_->backward(pass, inputs(), y_.data(), grad_y_.data(), grads, grad_parameters_.data());
-        device_.finish_grads();
+        device_.finish_deferred();
         device_.accumulate(grad_x_.data(), grad_other_.data(), grad_x_.size());
     }
     [[nodiscard]] Result result() const {

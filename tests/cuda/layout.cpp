@@ -122,8 +122,16 @@ TEST_CASE_TEMPLATE("pack_weights: every weight of every pair of channels moves t
                    Number, __nv_bfloat16, __half) {
     for (const auto& [out, in, kernel, padded_out, padded_in] :
          {std::tuple{10, 10, 3, 16, 16}, {5, 3, 5, 8, 4}, {4, 4, 1, 4, 4}, {7, 1, 2, 8, 8}}) {
-        const WeightSizes sizes{
-            .channels_out = out, .channels_in = in, .kernel = kernel, .padded_out = padded_out, .padded_in = padded_in};
+        const auto copy = [=](const auto& from, const auto& to, TensorType type = TensorType::float32) {
+            return WeightCopy{.channels_out = out,
+                              .channels_in = in,
+                              .taps = kernel * kernel,
+                              .padded_out = padded_out,
+                              .padded_in = padded_in,
+                              .from = from.data(),
+                              .to = to.data(),
+                              .type = type};
+        };
         const std::vector<float> canonical = random_floats(out * in * kernel * kernel);
         std::vector<float> expected(at(padded_out * kernel * kernel * padded_in));
         for (std::int64_t o = 0; o < out; ++o)
@@ -139,9 +147,11 @@ TEST_CASE_TEMPLATE("pack_weights: every weight of every pair of channels moves t
         const DeviceArray narrow(old_values<Number>(static_cast<std::int64_t>(expected.size())));
         const DeviceArray back(old_values<float>(static_cast<std::int64_t>(canonical.size())));
 
-        pack_weights(stream.get(), sizes, device.data(), packed.data());
-        pack_weights(stream.get(), sizes, device.data(), narrow.data());
-        unpack_weights(stream.get(), sizes, packed.data(), back.data());
+        const TensorType type = std::is_same_v<Number, __half> ? TensorType::float16 : TensorType::bfloat16;
+        const std::vector<WeightCopy> to_pack{copy(device, packed), copy(device, narrow, type)};
+        const std::vector<WeightCopy> to_unpack{copy(packed, back)};
+        pack_weights(stream.get(), to_pack);
+        unpack_weights(stream.get(), to_unpack);
 
         CHECK(packed.values() == expected);
         CHECK(widened(narrow.values()) == rounded<Number>(expected));
@@ -258,10 +268,11 @@ TEST_CASE_TEMPLATE(
             const UniqueStream stream = make_stream();
             const DeviceArray device_y(y);
             const DeviceArray grad(grad_y);
-            const DeviceArray scratch(std::vector<unsigned char>(bias_gradient_scratch(rows, channels)));
+            const DeviceArray partial(std::vector<float>(bias_gradient_partials(rows, channels) / sizeof(float)));
             const DeviceArray to(old_values<float>(channels));
-            bias_gradient(stream.get(), activation, device_y.data(), grad.data(), rows, channels, scratch.data(),
-                          to.data());
+            const std::vector<PartialSums> sums{bias_gradient(stream.get(), activation, device_y.data(), grad.data(),
+                                                              rows, channels, partial.data(), to.data())};
+            add_partials(stream.get(), sums);
             grads = floats(grad.values());
             return to.values();
         };

@@ -61,7 +61,7 @@ Outputs run(const Shape& shape, const Tensor& x, const Tensor& parameters, const
     operation->pack(device_parameters.data(), nullptr);
     operation->forward(pass, inputs, y.data());
     operation->backward(pass, inputs, y.data(), device_grad_y.data(), grads, grad_parameters.data());
-    finish_grads(stream);
+    finish_deferred(stream);
     return {y.values(), grad_x.values(), grad_parameters.values()};
 }
 

@@ -91,7 +91,7 @@ def run_cases(kernels, only):
     for function, variant, sizes in ptx_cases.CASES:
         launched = {}
         for name, in_gang in (("small", False), ("awkward", False), ("gang", True)):
-            if in_gang:  # at the small size if that launches all kernels
+            if in_gang:  # at the small size, unless the awkward size launches more kernels
                 name = "small" if launched.get("awkward", set()) <= launched.get("small", set()) else "awkward"
             try:
                 run = run_case(kernels, function, variant, sizes[name], in_gang)
@@ -121,7 +121,7 @@ expect.planted = 0
 def plant_in_ptx(kernels, case_of):
     failures = []
     for name, case in case_of.items():
-        if not name.startswith("Together") and "bar.sync" in kernels.modules[name].texts[name]:  # without its first barrier
+        if not name.startswith("GangKernel") and "bar.sync" in kernels.modules[name].texts[name]:  # without its first barrier
             failures += expect(kernels.edited(name, r"bar\.sync\s+0;", ""), case, f"{name}: thread", "without a barrier in between")
     for name, pattern, replacement, *messages in (
             ("OptimizerUpdate<Adam, 2, 4>", r"(ld\.global\.v4\.f32[^;]*)\]", r"\1+4]", "not a multiple of 16", "ld.global.v4.f32"),
@@ -137,9 +137,9 @@ def plant_in_ptx(kernels, case_of):
             ("BiasGradientPart<__nv_bfloat16, 8>", r"(st\.global\.v4\.u32[^{]*\{)(%r\d+), (%r\d+)", r"\1\3, \2", "grad[",
              "values are wrong"),
             ("LoadBatch<4>", r"st\.global\.v4\.f32 (.*\[%rd\d+)\]", r"st.global.v4.f32 \1+1600]", "out of bounds"),
-            *((f"Together<{kernel}>", r"@%p\d+ bra \s*\$L__BB\d+_\d+;", "", "out of bounds")  # members without a step run
+            *((f"GangKernel<{kernel}>", r"@%p\d+ bra \s*\$L__BB\d+_\d+;", "", "out of bounds")  # members without a step run
               for kernel in ("NextStep", "AddPartials", "DirectConvolution<3, 2, 5> ")),
-            ("Together<AddPartials>", r"(ld\.global\.u32[^\[]*\[%rd\d+)\+32\]", r"\1+36]", "out of bounds"),  # another member's step
+            ("GangKernel<AddPartials>", r"(ld\.global\.u32[^\[]*\[%rd\d+)\+32\]", r"\1+36]", "out of bounds"),  # another member's step
             ("LayerNormForward", r"sqrt\.rn\.f64", "sqrt.approx.f64", "the emulator does not know the opcode sqrt.approx.f64"),
             ("RegressionLoss", r"shfl\.sync\.bfly\.b32", "shfl.sync.down.b32", "the emulator does not know the opcode shfl.sync.down.b32"),
             ("AddPartials", r"(?s)(bar\.sync.*?add\.f32.*?)add\.f32", r"\1sub.f32", "grad_parameters[", "values are wrong")):

@@ -51,7 +51,7 @@ def with_wrong_pointers(arguments):
 class Run:
     """One case on one Gpu. `kernel_of` returns the Kernel of a name. The results are only compared if all blocks are run.
 
-    `in_gang`: the kernels run as those of the second of three members of a gang. The others do not execute a step; their pointers are wrong.
+    `in_gang`: each kernel is launched for a gang of three. The case is the second member; the others have no step left and invalid pointers.
     """
 
     def __init__(self, gpu, kernel_of, seed=1, in_gang=False):
@@ -84,7 +84,7 @@ class Run:
         members, steps = np.array([other, own] + 6 * [other]), np.zeros((2, 8), np.int32)  # a GangSteps: left, is_active
         steps[0 if name == "NextStep" else 1, 1] = 1
         self.in_gang, of = False, self.input("gang", steps, writable=True)
-        self.launch(f"Together<{name} >" if name.endswith(">") else f"Together<{name}>", (x, y, 3 * z), threads, shared_bytes, members, of, z)
+        self.launch(f"GangKernel<{name} >" if name.endswith(">") else f"GangKernel<{name}>", (x, y, 3 * z), threads, shared_bytes, members, of, z)
         self.in_gang = True
         self.check(of, [[0] * 8, [0, 1] + [0] * 6], 0)
 
@@ -276,15 +276,24 @@ def weights(run, size, kind):
     channels_out, channels_in, taps, padded_out, padded_in = size
     [canonical] = run.inputs(canonical=(channels_out, channels_in, taps))
     [packed] = run.numbers_out(kind, packed=(padded_out, taps, padded_in))
-    run.launch(f"PackWeights<{kind}>", *for_each(packed.values.size), canonical, packed, *i64(size))
+    [other], [other_packed] = run.inputs(other=(2, 1, taps)), run.numbers_out(kind, other_packed=(2, taps, 1))
+    unpacked, other_unpacked = run.output("unpacked", canonical.values.shape), run.output("other_unpacked", other.values.shape)
+    unused, copy = [*i64([1] * 5), None, None, 0], {"float": 0, BFLOAT16: 1, HALF: 2}[kind]
+
+    def launch(name, count, *pairs):
+        """Copies the weights of two layers."""
+        layers = [[*i64(sizes), of, to, copy] for sizes, (of, to) in zip((size, (2, 1, taps, 2, 1)), pairs)]
+        grid, threads, shared = for_each(count)
+        run.launch(f"{name}<{kind}>", (grid, 2, 1), threads, shared, *layers, *[unused] * 14)
+    launch("PackWeights", packed.values.size, (canonical, packed), (other, other_packed))
     expected = np.zeros((padded_out, taps, padded_in))
     expected[:channels_out, :, :channels_in] = canonical.values.swapaxes(1, 2)
     run.check(packed, expected, 0, kind)
+    run.check(other_packed, other.values.swapaxes(1, 2), 0, kind)
     if kind != HALF:
-        unpacked = run.output("unpacked", canonical.values.shape)
-        run.launch(f"UnpackWeights<{kind}>", *for_each(unpacked.values.size), packed, unpacked,
-                   *i64([channels_out, channels_in, taps, padded_in]))
+        launch("UnpackWeights", unpacked.values.size, (packed, unpacked), (other_packed, other_unpacked))
         run.check(unpacked, rounded(canonical.values, kind), 0)
+        run.check(other_unpacked, rounded(other.values, kind), 0)
 
 
 @case(lambda of, to, width, _: (3, width, width), lambda of, to, width, _: (50, 3 * width, 2 * width), (1 << 17, 32, 32),
@@ -319,7 +328,7 @@ def bias_gradient(run, size, kind, activation):
     run.launch(f"BiasGradientPart<{kind}, {width}>", grid, 256, 4 * 256 * width, ACTIVATIONS.index(activation),
                None if activation == "none" else y, grad, cut, i64(rows), partial)
     run.check(grad, before * slope(activation, of_y), kind=kind)
-    run.launch("BiasGradientEnd", groups_of(channels, 128), 128, 0, partial, sums, i64(channels), grid[1])
+    add_partials(run, (partial, sums))
     run.check(sums, loaded(grad, kind).sum(0))
 
 

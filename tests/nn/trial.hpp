@@ -41,7 +41,7 @@ struct Trial {
         const backend::StepScalars scalars{.grad_scale = 1.0F / static_cast<float>(samples), .random_key = {1, 2}};
         context->set_sums({});
         context->fill(indices, std::span(&scalars, 1));
-        const backend::Pass pass{.step = *context, .mode = mode};
+        const backend::Pass pass{.step = *context, .mode = mode, .group = group};
         device->next_step(pass.step);
         device->upload(input, model.input());
         model.forward(pass);
@@ -68,6 +68,7 @@ struct Trial {
     }
 
     std::unique_ptr<backend::Device> device;
+    backend::GroupSum* group = nullptr;  ///< null: one rank
     std::int64_t samples;
     nn::Model model;
     std::vector<float> input;

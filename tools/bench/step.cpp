@@ -178,7 +178,8 @@ private:
     std::int64_t next_image_ = 0;
 };
 
-/// Networks that train concurrently on a device of their own: other networks would take places in their gangs.
+/// Networks that train concurrently. They have a device of their own, because a gang has members of one device only,
+/// and other networks would take its places.
 struct Nets {
     std::unique_ptr<backend::Device> device;
     std::vector<std::unique_ptr<Net>> nets;
@@ -301,7 +302,8 @@ void answer_lines(const Options& options) {
                 }
                 const std::int64_t most =
                     std::min<std::int64_t>({nets.nets.front()->chunk(), steps, options.device == "cpu" ? 1 : 64});
-                for (const int times : {1, 2}) {  // first each step is captured, then the gangs are
+                for (const int times :
+                     {1, 2}) {  // the first run captures the networks' steps, the second the gangs' steps
                     seconds_of(nets, times * most, options.in_gangs);
                 }
             }

@@ -34,13 +34,14 @@ class CapturedStep {
 public:
     virtual ~CapturedStep() = default;
 
-    /// Enqueues `times` executions of the step, one after another. On a device with several streams they may wait for
-    /// the same steps of other streams, to run together with them. They wait at most until something else is enqueued
-    /// on their stream, or until Device::launch_waiting_steps().
+    /// Enqueues `times` executions of the step, one after another. With CaptureAs::graph, the device may delay them
+    /// until steps with the same kernels on its other streams can run together with them. The delay ends at the latest
+    /// when other work is enqueued on this stream, or at Device::launch_waiting_steps() or synchronize().
     virtual void run(std::int64_t times) = 0;
-    /// True if executions wait for others.
+    /// True if the last run() is delayed: its executions are not enqueued yet.
     [[nodiscard]] virtual bool waits() const { return false; }
-    /// Returns the duration of the last run(), measured by the device's clock. Valid only after Device::synchronize().
+    /// Returns the duration of the last run(), measured by the device's clock. For steps that run together, it is the
+    /// time until this step's last execution, estimated. Valid only after Device::synchronize().
     [[nodiscard]] virtual double seconds() const = 0;
 };
 
@@ -104,9 +105,9 @@ public:
     [[nodiscard]] virtual std::int64_t scratch_bytes(const OperationShape& /*shape*/) { return 0; }
     /// Returns the bytes that an operation of this shape keeps for each thread, beyond those in ModelPlan::bytes.
     [[nodiscard]] virtual std::int64_t kept_bytes(const OperationShape& /*shape*/) { return 0; }
-    /// Enqueues the completion of the gradients that earlier calls of Operation::backward() deferred
-    /// (Operation::defers_grads()).
-    virtual void finish_grads() {}
+    /// Enqueues the work that earlier calls of Operation::pack() and, if Operation::defers_grads(), of backward() have
+    /// deferred.
+    virtual void finish_deferred() {}
     /// Adds `count` numbers of `from` to `to`. `type` is float32, or bfloat16 if the device stores activations as
     /// bfloat16; then `count` is a multiple of 8.
     virtual void accumulate(const float* from, float* to, std::size_t count, TensorType type = TensorType::float32) = 0;
@@ -154,7 +155,7 @@ public:
     /// Everything that `work` uses must outlive the CapturedStep. With CaptureAs::calls, `work` is called for each step
     /// and may also run host code.
     [[nodiscard]] virtual std::unique_ptr<CapturedStep> capture(std::function<void()> work, CaptureAs how) = 0;
-    /// Enqueues the executions of captured steps that wait for others, on all streams of the device.
+    /// Enqueues all delayed executions (CapturedStep::waits()), on all streams of the device.
     virtual void launch_waiting_steps() {}
     /// Waits until all enqueued operations are done.
     virtual void synchronize() = 0;

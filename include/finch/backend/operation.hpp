@@ -322,10 +322,10 @@ public:
     /// needed) and the gradients of the parameters (`grad_parameters`, in canonical order). Overwrites `grad_x`, and
     /// may overwrite `grad_y`. The gradients of the parameters are summed over the blocks of a batch: the sums begin
     /// anew in the first block, and `grad_parameters` is complete after the last block and, if defers_grads(), after
-    /// Device::finish_grads(). Before, it may hold anything, and must not be changed.
+    /// Device::finish_deferred(). Before, it may hold anything, and must not be changed.
     virtual void backward(const Pass& pass, std::span<const float* const> x, const float* y, float* grad_y,
                           std::span<float* const> grad_x, float* grad_parameters) = 0;
-    /// True if `grad_parameters` is complete only after Device::finish_grads().
+    /// True if `grad_parameters` is complete only after Device::finish_deferred().
     [[nodiscard]] virtual bool defers_grads() const { return false; }
     /// Returns how many doubles one call of forward() in training sums over the ranks; 0 if none. backward_sums()
     /// returns the same number for backward().

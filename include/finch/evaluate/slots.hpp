@@ -38,7 +38,8 @@ public:
     /// True if advance() returns before the device has done the steps.
     [[nodiscard]] bool runs_ahead() const { return streams_.front()->runs_ahead(); }
 
-    /// Local. Enqueues the steps that wait for those of other slots.
+    /// Local. Enqueues the delayed steps of all slots (backend::CapturedStep::waits()), and then the validation steps
+    /// that had to follow them.
     void launch_waiting_steps();
 
     /// Collective over the worker. Obeys `order` and agrees with the group on the result. For `advance`, returns one

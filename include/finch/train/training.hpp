@@ -104,9 +104,9 @@ public:
     /// its end.
     State advance(std::int64_t steps);
 
-    /// Local. Enqueues the validation steps that advance() has left out because the training steps before them wait for
-    /// those of other trainings. Call it after Device::launch_waiting_steps(). The next advance() throws its
-    /// exceptions.
+    /// Local. Enqueues the validation steps that advance() postponed because its training steps were delayed
+    /// (CapturedStep::waits()). Call Device::launch_waiting_steps() before and after it. If it fails, the next
+    /// advance() throws the exception.
     void enqueue_validation();
 
     /// Local. Returns `diverged` once this rank has a loss that is not finite, or gradients that overflow even with the
@@ -253,8 +253,8 @@ private:
     PartialSums sums_;
     std::optional<backend::LossScale> loss_scale_;  ///< after the synchronized steps
     std::int64_t epoch_ranks_;                      ///< number of ranks in the present epoch; 0: it changed
-    std::int64_t validation_steps_ = 0;             ///< left for enqueue_validation()
-    std::exception_ptr failure_;                    ///< of enqueue_validation()
+    std::int64_t validation_steps_ = 0;             ///< postponed until enqueue_validation()
+    std::exception_ptr failure_;                    ///< what enqueue_validation() threw
     std::int64_t steps_asked_ = 0;                  ///< steps enqueued and not yet synchronized by finish_steps()
     bool training_is_over_ = false;                 ///< true: they contain the last training step of the epoch
     bool epoch_is_over_ = false;                    ///< true: the enqueued steps are the last of the epoch

@@ -4,6 +4,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace finch::backend::cuda {
@@ -23,7 +24,7 @@ public:
 CudaCapturedStep::CudaCapturedStep(Stream& stream, std::function<void()> work, CaptureAs how)
     : stream_(stream),
       work_(std::move(work)),
-      joins_gangs_(how == CaptureAs::graph),
+      may_join_gang_(how == CaptureAs::graph),
       by_graph_(how != CaptureAs::calls),
       needs_graph_(how == CaptureAs::graph_or_error),
       begin_(make_timer()),
@@ -75,7 +76,7 @@ void CudaCapturedStep::run_alone(std::int64_t times) {
             work_();
         }
     }
-    share_ = 1;
+    fraction_ = 1;
     FINCH_CUDA(cudaEventRecord(end_.get(), stream_.get()));
 }
 
@@ -88,7 +89,9 @@ void CudaCapturedStep::try_to_capture() {
         }
         stream_.keep_scratch();
         const bool is_whole = launches_.size() == nodes;  // a library's kernels and copies are not recorded
-        if (joins_gangs_ && is_whole && !launches_.empty() && launches_.front().begins_step) {
+        const auto steps =
+            std::count_if(launches_.begin(), launches_.end(), [](const auto& each) { return each.begins_step; });
+        if (may_join_gang_ && is_whole && steps == 1 && launches_.front().begins_step) {
             try_to_join();
         } else {
             launches_ = {};
@@ -122,10 +125,10 @@ cudaEvent_t CudaCapturedStep::begin() {
     return begin_.get();
 }
 
-void CudaCapturedStep::end(cudaEvent_t done, double share) {
+void CudaCapturedStep::end(cudaEvent_t done, double fraction) {
     FINCH_CUDA(cudaStreamWaitEvent(stream_.get(), done, 0));
     FINCH_CUDA(cudaEventRecord(end_.get(), stream_.get()));
-    share_ = share;
+    fraction_ = fraction;
 }
 
 double CudaCapturedStep::seconds() const {
@@ -134,7 +137,7 @@ double CudaCapturedStep::seconds() const {
     }
     float milliseconds = 0;
     FINCH_CUDA(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()));
-    return 1e-3 * share_ * static_cast<double>(milliseconds);
+    return 1e-3 * fraction_ * static_cast<double>(milliseconds);
 }
 
 }  // namespace finch::backend::cuda

@@ -18,8 +18,9 @@ namespace finch::backend::cuda {
 /// kernels and connect on first use. After the first execution the step is captured. If the capture fails, or there is
 /// no memory for a graph, steps run call by call, or run() throws Error (CaptureAs).
 ///
-/// A step that consists of Finch's own kernels joins a gang. Its executions then wait for those of the other members,
-/// until all members wait, Stream::get() is called, or Gangs::launch_waiting() is called.
+/// A step captured with CaptureAs::graph that begins with Device::next_step() and has only Finch's own kernels joins a
+/// gang. run() then only notes the executions. They are enqueued when all members of the gang wait, or at the next
+/// Stream::get() or Gangs::launch_waiting().
 class CudaCapturedStep : public CapturedStep {
 public:
     /// `stream` and everything that `work` uses must outlive this object.
@@ -35,16 +36,17 @@ public:
     /// The kernels of one execution. Empty if the step cannot join a gang.
     [[nodiscard]] const std::vector<RecordedLaunch>& launches() const noexcept { return launches_; }
     [[nodiscard]] Stream& stream() noexcept { return stream_; }
-    /// Number of executions that wait for the gang. take_waiting() returns it and sets it to 0.
+    /// Number of executions that wait for the gang. take_waiting() returns it, sets it to 0 and cancels the stream's
+    /// launch_before_next().
     [[nodiscard]] std::int64_t waiting() const noexcept { return waiting_; }
     [[nodiscard]] std::int64_t take_waiting();
     /// Enqueues `times` executions on the step's own stream.
     void run_alone(std::int64_t times);
-    /// Records the event from which seconds() counts, and returns it.
+    /// Records the event at which seconds() begins, and returns it. Cancels the stream's launch_before_next().
     cudaEvent_t begin();
-    /// Lets the step's stream wait for the end of the gang's steps. `share`: this step's share of the time since
-    /// begin().
-    void end(cudaEvent_t done, double share);
+    /// Lets the step's stream wait for the end of the gang's steps. `fraction`: the part of the time since begin() in
+    /// which this step executed: its executions / the most executions of a member.
+    void end(cudaEvent_t done, double fraction);
     /// Lets run() and seconds() throw `failure` from now on.
     void fail(std::exception_ptr failure) noexcept { failure_ = std::move(failure); }
 
@@ -55,7 +57,7 @@ private:
 
     Stream& stream_;
     std::function<void()> work_;
-    bool joins_gangs_;
+    bool may_join_gang_;
     bool by_graph_;
     bool needs_graph_;  ///< calls are an error
     bool has_run_ = false;
@@ -65,7 +67,7 @@ private:
     std::vector<RecordedLaunch> launches_;
     Gang* gang_ = nullptr;  ///< null: the step runs alone
     std::int64_t waiting_ = 0;
-    double share_ = 1;  ///< of the time between begin_ and end_
+    double fraction_ = 1;  ///< see end()
     std::exception_ptr failure_;
 };
 

@@ -170,9 +170,9 @@ std::shared_ptr<CublasLinearPlan> plan_for(Stream& stream, const LinearShape& sh
     return plan;
 }
 
-std::size_t scratch_bytes_of(const CublasLinearPlan& plan, const LinearShape& shape) {
-    return std::max({plan.forward.workspace_bytes(), plan.data.workspace_bytes(), plan.weights.workspace_bytes(),
-                     std::size_t{16}, bias_gradient_scratch(shape.batch, shape.units)});
+std::size_t scratch_bytes_of(const CublasLinearPlan& plan) {
+    return std::max(
+        {plan.forward.workspace_bytes(), plan.data.workspace_bytes(), plan.weights.workspace_bytes(), std::size_t{16}});
 }
 
 class CublasLinear : public Operation {
@@ -180,12 +180,16 @@ public:
     CublasLinear(Stream& stream, const LinearShape& shape)
         : stream_(stream), shape_(shape), weights_(static_cast<std::size_t>(shape.units * features_of(shape))) {
         plan_ = plan_for(stream, shape);
-        scratch_ = stream.scratch(scratch_bytes_of(*plan_, shape));
+        scratch_ = stream.scratch(scratch_bytes_of(*plan_));
         if (is_permuted(shape_)) {
             packed_ = stream.allocate(weights_ * sizeof(float));
             packed_grads_ = stream.allocate(weights_ * sizeof(float));
         }
+        bias_partials_ = stream.allocate(bias_gradient_partials(shape.batch, shape.units));
     }
+    ~CublasLinear() override { stream_.deferred().forget(bias_partials_.get()); }
+    CublasLinear(const CublasLinear&) = delete;
+    CublasLinear& operator=(const CublasLinear&) = delete;
 
     void pack(const float* parameters, float* /*buffers*/) override {
         parameters_ = parameters;
@@ -206,8 +210,9 @@ public:
                   std::span<float* const> grad_inputs, float* grad_parameters) override {
         const float* x = inputs[0];
         float* grad_x = grad_inputs[0];
-        bias_gradient(stream_.get(), shape_.activation, y, grad_y, shape_.batch, shape_.units, scratch_->get(),
-                      grad_parameters + weights_);
+        stream_.deferred().sums.push_back(bias_gradient(stream_.get(), shape_.activation, y, grad_y, shape_.batch,
+                                                        shape_.units, static_cast<float*>(bias_partials_.get()),
+                                                        grad_parameters + weights_));
         float* grads = is_permuted(shape_) ? static_cast<float*>(packed_grads_.get()) : grad_parameters;
         plan_->weights.run(stream_.get(), x, grad_y, grads, scratch_->get());
         if (is_permuted(shape_)) {
@@ -219,6 +224,7 @@ public:
         }
     }
 
+    [[nodiscard]] bool defers_grads() const override { return true; }
     [[nodiscard]] std::string implementation() const override { return "cublaslt"; }
 
 private:
@@ -233,13 +239,18 @@ private:
     std::size_t weights_;  ///< floats
     std::shared_ptr<const Scratch> scratch_;
     StreamMemory packed_, packed_grads_;  ///< columns in HWC order
+    StreamMemory bias_partials_;          ///< used until finish_deferred()
     const float* parameters_ = nullptr;   ///< canonical
 };
 
 }  // namespace
 
 std::size_t library_scratch(Stream& stream, const LinearShape& shape) {
-    return scratch_bytes_of(*plan_for(stream, shape), shape);
+    return scratch_bytes_of(*plan_for(stream, shape));
+}
+
+std::size_t library_kept(Stream& /*stream*/, const LinearShape& shape) {
+    return bias_gradient_partials(shape.batch, shape.units);
 }
 
 std::unique_ptr<Operation> make_library(Stream& stream, const LinearShape& shape) {

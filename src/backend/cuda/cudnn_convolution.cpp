@@ -48,7 +48,7 @@ private:
 
 /// The offsets in the scratch memory at which a pass finds its copies of tensors.
 struct Places {
-    std::size_t x = 0, y = 0, weights = 0, workspace = 0, size = 0;
+    std::size_t x = 0, y = 0, workspace = 0, size = 0;
 };
 
 std::size_t bytes_of(TensorType type) {
@@ -104,16 +104,22 @@ Places places_of(const EngineChoice& choice, const ConvolutionShape& shape) {
     if (!takes_y(choice, shape)) {
         places.y = pieces.take(bytes_of(choice.request.type) * elements(pixels_out(s), s.channels_out));
     }
-    places.weights = pieces.take(bytes_of(choice.request.type) * weight_elements(s));
     places.workspace = pieces.take(choice.pass->workspace_bytes());
     places.size = pieces.size();
     return places;
 }
 
 std::size_t scratch_bytes_of(const CudnnConvolutionPlan& plan, const ConvolutionShape& shape) {
-    return std::max({places_of(plan.forward, shape).size, places_of(plan.data, shape).size,
-                     places_of(plan.weights, shape).size,
-                     bias_gradient_scratch(pixels_out(shape), shape.channels_out)});
+    return std::max(
+        {places_of(plan.forward, shape).size, places_of(plan.data, shape).size, places_of(plan.weights, shape).size});
+}
+
+/// Returns the bytes of the packed gradients of the weights.
+std::size_t grad_bytes_of(const CudnnConvolutionPlan& plan) {
+    return weight_elements(plan.weights.request.shape) * bytes_of(plan.weights.request.type);
+}
+std::size_t bias_partials_of(const ConvolutionShape& shape) {
+    return shape.skips_bias ? 0 : bias_gradient_partials(pixels_out(shape), shape.channels_out);
 }
 
 class CudnnConvolution : public Operation {
@@ -127,6 +133,8 @@ public:
           data_places_(places_of(plan_->data, shape)),
           weight_places_(places_of(plan_->weights, shape)) {
         scratch_ = stream.scratch(scratch_bytes_of(*plan_, shape));
+        packed_grads_ = stream.allocate(grad_bytes_of(*plan_));
+        bias_partials_ = stream.allocate(bias_partials_of(shape));
         allocate_packed(plan_->forward, packed_forward_);
         if (!data_takes_forwards_weights()) {
             allocate_packed(plan_->data, packed_data_);
@@ -136,6 +144,14 @@ public:
         }
     }
 
+    ~CudnnConvolution() override {
+        for (const StreamMemory* memory : {&packed_forward_, &packed_data_, &packed_grads_, &bias_partials_}) {
+            stream_.deferred().forget(memory->get());
+        }
+    }
+    CudnnConvolution(const CudnnConvolution&) = delete;
+    CudnnConvolution& operator=(const CudnnConvolution&) = delete;
+
     void pack(const float* parameters, float* /*buffers*/) override {
         parameters_ = parameters;
         pack_for(plan_->forward, packed_forward_);
@@ -144,6 +160,7 @@ public:
     }
 
     void forward(const Pass& /*pass*/, std::span<const float* const> inputs, float* y) override {
+        finish_packing(stream_);
         const float* x = inputs[0];
         const EngineChoice& choice = plan_->forward;
         const float* bias = shape_.skips_bias ? nullptr : parameters_ + weights_;
@@ -160,12 +177,14 @@ public:
 
     void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
                   std::span<float* const> grad_x, float* grad_parameters) override {
+        finish_packing(stream_);
         if (!shape_.skips_bias) {
             with_number(shape_.y_type, [&](auto number) {
                 using Number = typename decltype(number)::type;
-                bias_gradient(stream_.get(), shape_.activation, reinterpret_cast<const Number*>(y),
-                              reinterpret_cast<Number*>(grad_y), pixels_out(shape_), shape_.channels_out, at(0),
-                              grad_parameters + weights_);
+                stream_.deferred().sums.push_back(
+                    bias_gradient(stream_.get(), shape_.activation, reinterpret_cast<const Number*>(y),
+                                  reinterpret_cast<Number*>(grad_y), pixels_out(shape_), shape_.channels_out,
+                                  static_cast<float*>(bias_partials_.get()), grad_parameters + weights_));
             });
         }
         backward_weights(x[0], grad_y, grad_parameters);
@@ -174,6 +193,7 @@ public:
         }
     }
 
+    [[nodiscard]] bool defers_grads() const override { return true; }
     [[nodiscard]] std::string implementation() const override {
         return plan_->forward.name + "; " + plan_->weights.name +
                (shape_.needs_input_grad ? "; " + plan_->data.name : "");
@@ -209,17 +229,20 @@ private:
             packed = stream_.allocate(weight_elements(choice.request.shape) * bytes_of(choice.request.type));
         }
     }
-    [[nodiscard]] WeightSizes sizes_of(const EngineChoice& choice) const {
+    [[nodiscard]] WeightCopy copy_for(const EngineChoice& choice, const void* from, void* to) const {
         return {.channels_out = shape_.channels_out,
                 .channels_in = shape_.channels_in / shape_.groups,
-                .kernel = shape_.kernel,
+                .taps = shape_.kernel * shape_.kernel,
                 .padded_out = choice.padded_out(),
-                .padded_in = choice.padded_in() / shape_.groups};
+                .padded_in = choice.padded_in() / shape_.groups,
+                .from = from,
+                .to = to,
+                .type = choice.request.type};
     }
     void pack_for(const EngineChoice& choice, const StreamMemory& packed) {
         if (packed) {
-            with_type(choice.request.type, packed.get(),
-                      [&](auto* to) { pack_weights(stream_.get(), sizes_of(choice), parameters_, to); });
+            stream_.deferred().forget(packed.get());  // packing that a new call replaces
+            stream_.deferred().packed.push_back(copy_for(choice, parameters_, packed.get()));
         }
     }
 
@@ -294,17 +317,13 @@ private:
 
     void backward_weights(const float* x, const float* grad_y, float* grad_weights) {
         const EngineChoice& choice = plan_->weights;
-        void* packed = at(weight_places_.weights);
         choice.pass->run(stream_.get(),
                          {.x = x_for_engine(choice, weight_places_, x),
-                          .weights = packed,
+                          .weights = packed_grads_.get(),
                           .bias = nullptr,
                           .y = grad_for_engine(choice, weight_places_, grad_y)},
                          at(weight_places_.workspace));
-        with_number(choice.request.type, [&](auto number) {
-            unpack_weights(stream_.get(), sizes_of(choice), static_cast<const typename decltype(number)::type*>(packed),
-                           grad_weights);
-        });
+        stream_.deferred().unpacked.push_back(copy_for(choice, packed_grads_.get(), grad_weights));
     }
 
     void backward_data(const float* grad_y, float* grad_x) {
@@ -337,6 +356,7 @@ private:
     std::shared_ptr<const Scratch> scratch_;
     // cuDNN requires tensors aligned to 16 bytes. The canonical arenas do not guarantee this alignment.
     StreamMemory packed_forward_, packed_data_;  ///< packed_data_: only if the data gradient needs other weights
+    StreamMemory packed_grads_, bias_partials_;  ///< used until finish_deferred()
     StreamMemory bias_copy_;                     ///< if forward is fused: the bias, then zeros
     void* fused_bias_ = nullptr;
     const float* parameters_ = nullptr;  ///< canonical
@@ -346,6 +366,10 @@ private:
 
 std::size_t library_scratch(Stream& stream, const ConvolutionShape& shape) {
     return scratch_bytes_of(*plan_for(stream, shape), shape);
+}
+
+std::size_t library_kept(Stream& stream, const ConvolutionShape& shape) {
+    return grad_bytes_of(*plan_for(stream, shape)) + bias_partials_of(shape);
 }
 
 std::unique_ptr<Operation> make_library(Stream& stream, const ConvolutionShape& shape) {

@@ -93,12 +93,20 @@ public:
             shape);
     }
     [[nodiscard]] std::int64_t kept_bytes(const OperationShape& shape) override {
-        const auto* convolution = std::get_if<ConvolutionShape>(&shape);
-        return convolution != nullptr && is_direct(*convolution)
-                   ? static_cast<std::int64_t>(direct_partials(stream_, *convolution))
-                   : 0;
+        return std::visit(
+            [&](const auto& known) -> std::int64_t {
+                if constexpr (requires { direct_kept(stream_, known); }) {
+                    return static_cast<std::int64_t>(is_direct(known) ? direct_kept(stream_, known)
+                                                                      : library_kept(stream_, known));
+                } else if constexpr (requires { library_kept(stream_, known); }) {
+                    return is_direct(known) ? 0 : static_cast<std::int64_t>(library_kept(stream_, known));
+                } else {
+                    return 0;
+                }
+            },
+            shape);
     }
-    void finish_grads() override { cuda::finish_grads(stream_); }
+    void finish_deferred() override { cuda::finish_deferred(stream_); }
     void accumulate(const float* from, float* to, std::size_t count, TensorType type) override {
         cuda::accumulate(stream_.get(), from, to, static_cast<std::int64_t>(count), type);
     }

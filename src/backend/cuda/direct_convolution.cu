@@ -2,7 +2,6 @@
 #include "finch/backend/operation.hpp"
 
 #include "direct_plan.hpp"
-#include "kernels/add_partials.hpp"
 #include "operations.hpp"
 
 #include <algorithm>
@@ -31,9 +30,7 @@ public:
         }
     }
 
-    ~DirectConvolutionOperation() override {
-        std::erase_if(stream_.unfinished_grads(), [this](const PartialSums& of) { return of.partial == partial(); });
-    }
+    ~DirectConvolutionOperation() override { stream_.deferred().forget(partial()); }
     DirectConvolutionOperation(const DirectConvolutionOperation&) = delete;
     DirectConvolutionOperation& operator=(const DirectConvolutionOperation&) = delete;
 
@@ -49,7 +46,7 @@ public:
         if (gradient_) {
             gradient_->run(stream_.get(), tensors);
         }
-        stream_.unfinished_grads().push_back(
+        stream_.deferred().sums.push_back(
             {.partial = partial(), .rows = backward_.rows, .count = backward_.count, .sums = grad_parameters});
     }
     [[nodiscard]] bool defers_grads() const override { return true; }
@@ -62,7 +59,7 @@ private:
     DirectPass forward_;
     BackwardPass backward_;
     std::optional<DirectPass> gradient_;  ///< if an input gradient is needed that backward_ does not compute
-    StreamMemory partial_;                ///< used until finish_grads()
+    StreamMemory partial_;                ///< used until finish_deferred()
     const float* parameters_ = nullptr;   ///< canonical; kernels read them in place
 };
 
@@ -87,26 +84,8 @@ bool direct_suits(const DeviceFacts& facts, const ConvolutionShape& shape) {
                facts.shared_bytes_most;
 }
 
-std::size_t direct_partials(Stream& stream, const ConvolutionShape& shape) {
+std::size_t direct_kept(Stream& stream, const ConvolutionShape& shape) {
     return plan_backward(shape, stream.facts()).partial_bytes();
-}
-
-void finish_grads(Stream& stream) {
-    const std::vector<PartialSums> left = std::exchange(stream.unfinished_grads(), {});
-    for (auto begin = left.begin(); begin != left.end();) {
-        const auto end = begin + std::min<std::ptrdiff_t>(AddPartials::most_layers, left.end() - begin);
-        AddPartials kernel{};
-        std::copy(begin, end, kernel.layers);
-        const auto largest =
-            std::max_element(begin, end, [](const PartialSums& a, const PartialSums& b) { return a.count < b.count; });
-        FINCH_CUDA(launch(stream.get(),
-                          {.blocks_x = parts_of(largest->count, 32),
-                           .blocks_y = end - begin,
-                           .threads = AddPartials::max_threads,
-                           .shared_bytes = AddPartials::shared_floats * sizeof(float)},
-                          kernel));
-        begin = end;
-    }
 }
 
 std::unique_ptr<Operation> make_direct(Stream& stream, const ConvolutionShape& shape) {

@@ -53,7 +53,7 @@ public:
         if (pass.mode == Mode::training) {
             drop(pass, x[0], y);
         } else {
-            // A copy by a kernel, because gangs cannot run other copies.
+            // A kernel instead of cudaMemcpyAsync: gangs repeat only Finch's own kernels.
             const std::int64_t count = shape_.batch * shape_.features;
             FINCH_CUDA(
                 launch(stream_, grid_for(count),

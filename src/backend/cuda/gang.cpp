@@ -35,13 +35,13 @@ bool Gang::suits(const CudaCapturedStep& step) const {
 void Gang::add(CudaCapturedStep& step) {
     members_.push_back(&step);
     graphs_ = {};
-    can_run_ = true;
+    can_capture_ = true;
 }
 
 void Gang::remove(const CudaCapturedStep& step) {
     std::erase(members_, &step);
     graphs_ = {};
-    can_run_ = true;
+    can_capture_ = true;
 }
 
 void Gang::launch_if_all_wait() {
@@ -53,13 +53,13 @@ void Gang::launch_if_all_wait() {
 void Gang::launch() {
     try {
         const std::int64_t waiting = std::count_if(members_.begin(), members_.end(), waits);
-        if (waiting > 1 && has_graphs()) {
+        if (waiting > 1 && capture_if_needed()) {
             launch_together();
         } else if (waiting > 0) {
             launch_alone();
         }
     } catch (const std::exception&) {
-        // Some steps may be running. The members' streams do not wait for them.
+        // Part of the gang's steps may be running, and the members' streams do not wait for the gang's stream.
         log_failure(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
         for (CudaCapturedStep* member : members_) {
             if (waits(member)) {
@@ -91,10 +91,7 @@ void Gang::launch_together() {
     for (std::size_t place = 0; place < members_.size(); ++place) {
         CudaCapturedStep* const member = members_[place];
         if (waits(member)) {
-            const auto& launches = member->launches();
-            const auto parts =
-                std::count_if(launches.begin(), launches.end(), [](const auto& each) { return each.begins_step; });
-            left[place] = static_cast<std::int32_t>(member->waiting() * parts);
+            left[place] = static_cast<std::int32_t>(member->waiting());
             most = std::max(most, member->waiting());
             FINCH_CUDA(cudaStreamWaitEvent(stream, member->begin(), 0));
         }
@@ -110,18 +107,18 @@ void Gang::launch_together() {
     }
 }
 
-/// Captures a step of all members if there is no graph of it. Returns whether there is one.
-bool Gang::has_graphs() {
-    if (!graphs_ && can_run_) {
+bool Gang::capture_if_needed() {
+    if (!graphs_ && can_capture_) {
         try {
-            // A step of no member loads the kernels. A capture need not allow that.
+            // Launches each kernel once, with no step for any member: CUDA may load a kernel at its first launch, and a
+            // capture may forbid loading.
             launch_set_gang_steps(stream_.get(), static_cast<GangSteps*>(steps_.get()), {});
             enqueue_step();
             graphs_.capture(stream_.get(), [this] { enqueue_step(); });
             spdlog::debug("{} individuals of one shape run as a gang", members_.size());
         } catch (const std::exception& error) {
-            can_run_ = false;
-            spdlog::warn("{} steps on {} cannot be captured as one graph and run one by one: {}", members_.size(),
+            can_capture_ = false;
+            spdlog::warn("a gang of {} on {} has no graph, so its members run separately: {}", members_.size(),
                          stream_.facts().name, error.what());
         }
     }

@@ -12,11 +12,11 @@ namespace finch::backend::cuda {
 
 class CudaCapturedStep;
 
-/// Steps of the same kernels in the same grids, on streams of one device: those of individuals with the same shape,
-/// which differ in weights, rates, activations or data. Their executions run on the gang's stream, with one kernel for
-/// all members (Together), by a graph for all members. So a step of all members has as many nodes as a step of one
-/// member. If members execute different numbers of steps, the blocks of those that are done end immediately. The bits
-/// are those of steps that run alone.
+/// Captured steps that launch the same kernels with the same grids, on different streams of one device (horizontal
+/// fusion; HFTA, Wang et al. 2021). The steps may differ in weights, rates, activations and data. If two or more
+/// members wait, they run on the gang's stream: each kernel is launched once for all members (GangKernel), and one
+/// graph has as many nodes as that of one member. If members execute different numbers of steps, the blocks of finished
+/// members end immediately. A member that waits alone runs on its own stream. The bits are those of separate runs.
 class Gang {
 public:
     /// Throws std::bad_alloc.
@@ -25,29 +25,30 @@ public:
     Gang(const Gang&) = delete;
     Gang& operator=(const Gang&) = delete;
 
-    /// Returns whether there is a free place and `step` has the same kernels.
+    /// Returns whether there is a free place and `step` has the same kernels and grids.
     [[nodiscard]] bool suits(const CudaCapturedStep& step) const;
     void add(CudaCapturedStep& step);
     void remove(const CudaCapturedStep& step);
     [[nodiscard]] bool is_empty() const noexcept { return members_.empty(); }
 
-    /// Enqueues the executions that wait (CudaCapturedStep::waiting()). If CUDA reports an error, the members that wait
-    /// report it later.
+    /// Enqueues the executions that wait (CudaCapturedStep::waiting()). If CUDA reports an error, the next run() or
+    /// seconds() of each affected member throws it.
     void launch();
     void launch_if_all_wait();
 
 private:
     void launch_alone();
     void launch_together();
-    [[nodiscard]] bool has_graphs();
+    /// Captures a step of all members unless there is a graph of it. Returns false if the capture failed.
+    [[nodiscard]] bool capture_if_needed();
     void enqueue_step();
 
     Stream stream_;
     StreamMemory steps_;  ///< GangSteps
     std::vector<CudaCapturedStep*> members_;
-    StepGraphs graphs_;    ///< of all members
-    bool can_run_ = true;  ///< false: there was no memory for a graph
-    UniqueEvent done_;     ///< recorded after the gang's last steps
+    StepGraphs graphs_;        ///< of all members
+    bool can_capture_ = true;  ///< false: a capture failed; reset when the members change
+    UniqueEvent done_;         ///< recorded after the gang's last steps
 };
 
 /// The gangs of a device. A step joins the first gang that suits it.

@@ -16,8 +16,8 @@
 //
 //     template <class Thread> FINCH_DEVICE void operator()(Thread& thread) const;
 //
-// The tests can therefore run the same body, including barriers, on a CPU. A kernel that begins a step has the member
-// `static constexpr bool begins_step = true`.
+// The tests can therefore run the same body, including barriers, on a CPU. The first kernel of a step has the member
+// `static constexpr bool begins_step = true` and one thread: in a gang it counts the member's steps (GangSteps::begin).
 //
 // In a template, write `grid = Grid{.threads = 64}` with the type: nvcc 13.0 would assign the values of
 // `grid = {.threads = 64}` by position. With nvcc 13.0, the headers of fmt do not compile in a .cu file.
@@ -28,10 +28,10 @@ inline constexpr bool begins_step = requires {
     Kernel::begins_step;
 };
 
-/// The kernel that runs one kernel of each member of a gang (gang.hpp), with the bits of separate launches. The members
-/// are consecutive blocks_z. The blocks of a member without a step end immediately.
+/// The kernel that runs one kernel of each member of a gang (gang.hpp), with the bits of separate launches. Each member
+/// has `blocks_z` consecutive values of blockIdx.z. The blocks of a member without a step end immediately.
 template <class Kernel>
-struct Together {
+struct GangKernel {
     static constexpr int max_threads = Kernel::max_threads;
     static constexpr int least_blocks = cuda::least_blocks<Kernel>;
     Kernel members[most_members];
@@ -48,16 +48,16 @@ struct Together {
         } else if (steps->is_active[member] == 0) {
             return;
         }
-        OfMember<Thread> own(thread, thread.block_z() - member * blocks_z);
+        MemberThread<Thread> own(thread, thread.block_z() - member * blocks_z);
         members[member](own);
     }
 
 private:
     /// A thread with the block_z() that it would have in a launch of its member alone.
     template <class Thread>
-    class OfMember : public Thread {
+    class MemberThread : public Thread {
     public:
-        FINCH_DEVICE OfMember(const Thread& thread, int block_z) : Thread(thread), block_z_(block_z) {}
+        FINCH_DEVICE MemberThread(const Thread& thread, int block_z) : Thread(thread), block_z_(block_z) {}
         [[nodiscard]] FINCH_DEVICE int block_z() const { return block_z_; }
 
     private:
@@ -66,17 +66,17 @@ private:
 };
 
 template <class Kernel>
-[[nodiscard]] cudaError_t enqueue_together(cudaStream_t stream, const Grid& grid, GangSteps* steps,
+[[nodiscard]] cudaError_t enqueue_for_gang(cudaStream_t stream, const Grid& grid, GangSteps* steps,
                                            std::span<const RecordedLaunch* const> members) {
-    constexpr std::size_t most_bytes = 32'764;  // of a kernel's arguments
-    static_assert(std::is_trivially_copyable_v<Kernel> && sizeof(Together<Kernel>) <= most_bytes);
-    Together<Kernel> together{.members = {}, .steps = steps, .blocks_z = static_cast<int>(grid.blocks_z)};
+    constexpr std::size_t most_bytes = 32'764;  // CUDA's limit for a kernel's arguments (CUDA 12.1)
+    static_assert(std::is_trivially_copyable_v<Kernel> && sizeof(GangKernel<Kernel>) <= most_bytes);
+    GangKernel<Kernel> gang{.members = {}, .steps = steps, .blocks_z = static_cast<int>(grid.blocks_z)};
     for (std::size_t i = 0; i < members.size(); ++i) {
-        std::memcpy(&together.members[i], members[i]->kernel.data(), sizeof(Kernel));
+        std::memcpy(&gang.members[i], members[i]->kernel.data(), sizeof(Kernel));
     }
     Grid all = grid;
     all.blocks_z *= static_cast<std::int64_t>(members.size());
-    return enqueue(stream, all, together);
+    return enqueue(stream, all, gang);
 }
 
 /// Launches `kernel` on `stream`. Returns CUDA's error code; the caller checks it with FINCH_CUDA.
@@ -85,7 +85,7 @@ template <class Kernel>
     if (recording != nullptr) {
         const auto* bytes = reinterpret_cast<const std::byte*>(&kernel);
         recording->push_back(
-            {&enqueue_together<Kernel>, grid, begins_step<Kernel>, std::vector(bytes, bytes + sizeof kernel)});
+            {&enqueue_for_gang<Kernel>, grid, begins_step<Kernel>, std::vector(bytes, bytes + sizeof kernel)});
     }
     return enqueue(stream, grid, kernel);
 }

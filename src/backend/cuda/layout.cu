@@ -72,31 +72,6 @@ void transpose(cudaStream_t stream, const float* from, std::int64_t batch, std::
                                 .tiles_across = static_cast<int>(across)}));
 }
 
-template <class To>
-void pack_weights(cudaStream_t stream, const WeightSizes& sizes, const float* canonical, To* packed) {
-    const std::int64_t taps = sizes.kernel * sizes.kernel;
-    FINCH_CUDA(launch(stream, grid_for(sizes.padded_out * taps * sizes.padded_in),
-                      PackWeights<To>{.canonical = canonical,
-                                      .packed = packed,
-                                      .channels_out = sizes.channels_out,
-                                      .channels_in = sizes.channels_in,
-                                      .taps = taps,
-                                      .padded_out = sizes.padded_out,
-                                      .padded_in = sizes.padded_in}));
-}
-
-template <class From>
-void unpack_weights(cudaStream_t stream, const WeightSizes& sizes, const From* packed, float* canonical) {
-    const std::int64_t taps = sizes.kernel * sizes.kernel;
-    FINCH_CUDA(launch(stream, grid_for(sizes.channels_out * sizes.channels_in * taps),
-                      UnpackWeights<From>{.packed = packed,
-                                          .canonical = canonical,
-                                          .channels_out = sizes.channels_out,
-                                          .channels_in = sizes.channels_in,
-                                          .taps = taps,
-                                          .padded_in = sizes.padded_in}));
-}
-
 template <class From, class To>
 void bias_activation(cudaStream_t stream, Activation activation, const From* from, std::int64_t channels_from,
                      const float* bias, To* y, std::int64_t rows, std::int64_t channels) {
@@ -119,24 +94,21 @@ void bias_activation(cudaStream_t stream, Activation activation, const From* fro
 }
 
 template <class Number>
-void bias_gradient(cudaStream_t stream, Activation activation, const Number* y, Number* grad, std::int64_t rows,
-                   std::int64_t channels, void* scratch, float* sums) {
+PartialSums bias_gradient(cudaStream_t stream, Activation activation, const Number* y, Number* grad, std::int64_t rows,
+                          std::int64_t channels, float* partial, float* sums) {
     constexpr int width = width_of<Number>;
     const RowCut cut = cut_bias(rows, channels, width);
-    auto* partial = static_cast<float*>(scratch);
     Grid grid = cut.grid(rows, width);
     grid.shared_bytes = static_cast<std::size_t>(grid.threads * width) * sizeof(float);
     FINCH_CUDA(
         launch(stream, grid,
                BiasGradientPart<Number, width>{
                    .activation = activation, .y = y, .grad = grad, .cut = cut, .rows = rows, .partial = partial}));
-    FINCH_CUDA(
-        launch(stream, {.blocks_x = groups_of(channels, 128), .threads = 128},
-               BiasGradientEnd{
-                   .partial = partial, .sums = sums, .channels = channels, .parts = static_cast<int>(grid.blocks_y)}));
+    return {
+        .partial = partial, .rows = static_cast<int>(grid.blocks_y), .count = static_cast<int>(channels), .sums = sums};
 }
 
-std::size_t bias_gradient_scratch(std::int64_t rows, std::int64_t channels) {
+std::size_t bias_gradient_partials(std::int64_t rows, std::int64_t channels) {
     const auto parts = [&](int width) { return cut_bias(rows, channels, width).grid(rows, width).blocks_y; };
     return static_cast<std::size_t>(std::max(parts(1), parts(8)) * channels) * sizeof(float);
 }
@@ -159,11 +131,6 @@ template void move_images(cudaStream_t, std::int64_t, const float*, const ImageS
                           std::int64_t);
 template void move_images(cudaStream_t, std::int64_t, const Float16*, const ImageSizes&, float*, const ImageSizes&,
                           std::int64_t);
-template void pack_weights(cudaStream_t, const WeightSizes&, const float*, float*);
-template void pack_weights(cudaStream_t, const WeightSizes&, const float*, Bfloat16*);
-template void pack_weights(cudaStream_t, const WeightSizes&, const float*, Float16*);
-template void unpack_weights(cudaStream_t, const WeightSizes&, const float*, float*);
-template void unpack_weights(cudaStream_t, const WeightSizes&, const Bfloat16*, float*);
 template void bias_activation(cudaStream_t, Activation, const float*, std::int64_t, const float*, float*, std::int64_t,
                               std::int64_t);
 template void bias_activation(cudaStream_t, Activation, const float*, std::int64_t, const float*, Bfloat16*,
@@ -174,8 +141,9 @@ template void bias_activation(cudaStream_t, Activation, const Bfloat16*, std::in
                               std::int64_t, std::int64_t);
 template void bias_activation(cudaStream_t, Activation, const Float16*, std::int64_t, const float*, float*,
                               std::int64_t, std::int64_t);
-template void bias_gradient(cudaStream_t, Activation, const float*, float*, std::int64_t, std::int64_t, void*, float*);
-template void bias_gradient(cudaStream_t, Activation, const Bfloat16*, Bfloat16*, std::int64_t, std::int64_t, void*,
-                            float*);
+template PartialSums bias_gradient(cudaStream_t, Activation, const float*, float*, std::int64_t, std::int64_t, float*,
+                                   float*);
+template PartialSums bias_gradient(cudaStream_t, Activation, const Bfloat16*, Bfloat16*, std::int64_t, std::int64_t,
+                                   float*, float*);
 
 }  // namespace finch::backend::cuda

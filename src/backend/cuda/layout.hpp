@@ -2,6 +2,8 @@
 
 #include "finch/backend/operation.hpp"
 
+#include "deferred.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <cuda_bf16.h>
@@ -36,34 +38,19 @@ void move_images(cudaStream_t stream, std::int64_t batch, const From* from, cons
 void transpose(cudaStream_t stream, const float* from, std::int64_t batch, std::int64_t rows, std::int64_t columns,
                float* to);
 
-/// The sizes of a convolution's weights in two forms: canonical (channels_out, channels_in, kernel, kernel), and
-/// (padded_out, kernel, kernel, padded_in) for libraries that use NHWC.
-struct WeightSizes {
-    std::int64_t channels_out = 1;
-    std::int64_t channels_in = 1;  ///< of a group
-    std::int64_t kernel = 1;
-    std::int64_t padded_out = 1;  ///< at least channels_out
-    std::int64_t padded_in = 1;   ///< at least channels_in
-};
-/// Packs the weights. The padding becomes zero.
-template <class To>
-void pack_weights(cudaStream_t stream, const WeightSizes& sizes, const float* canonical, To* packed);
-template <class From>
-void unpack_weights(cudaStream_t stream, const WeightSizes& sizes, const From* packed, float* canonical);
-
 /// Computes `y` (rows, channels) = f(from + bias). `from` is (rows, channels_from ≥ channels); its surplus channels are
 /// dropped. `from` may be `y`. `bias` may be null.
 template <class From, class To>
 void bias_activation(cudaStream_t stream, Activation activation, const From* from, std::int64_t channels_from,
                      const float* bias, To* y, std::int64_t rows, std::int64_t channels);
 
-/// Replaces `grad` (rows, channels), the gradient after the activation, with grad · f′(y), and computes `sums`
-/// (channels), the sums over its rows, always in the same order. The sums are the gradient of a bias. `Number` is
-/// float, or __nv_bfloat16 if `channels` is a multiple of 8. `scratch` has at least bias_gradient_scratch(rows,
-/// channels) bytes.
+/// Replaces `grad` (rows, channels), the gradient after the activation, with grad · f′(y), and computes in `partial`
+/// the partial sums of its rows, always in the same order. Returns these sums; add_partials() writes the gradient of
+/// the bias to `sums` (channels). `Number` is float, or __nv_bfloat16 if `channels` is a multiple of 8. `partial` has
+/// at least bias_gradient_partials(rows, channels) bytes.
 template <class Number>
-void bias_gradient(cudaStream_t stream, Activation activation, const Number* y, Number* grad, std::int64_t rows,
-                   std::int64_t channels, void* scratch, float* sums);
-[[nodiscard]] std::size_t bias_gradient_scratch(std::int64_t rows, std::int64_t channels);
+[[nodiscard]] PartialSums bias_gradient(cudaStream_t stream, Activation activation, const Number* y, Number* grad,
+                                        std::int64_t rows, std::int64_t channels, float* partial, float* sums);
+[[nodiscard]] std::size_t bias_gradient_partials(std::int64_t rows, std::int64_t channels);
 
 }  // namespace finch::backend::cuda

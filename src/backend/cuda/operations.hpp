@@ -33,11 +33,14 @@ template <class Shape>
 [[nodiscard]] std::size_t scratch(Stream& stream, const BatchNormShape& shape);
 [[nodiscard]] std::size_t scratch(Stream& stream, const LayerNormShape& shape);
 
-/// Returns the bytes of the partial sums that a direct convolution keeps until finish_grads().
-[[nodiscard]] std::size_t direct_partials(Stream& stream, const ConvolutionShape& shape);
-/// Adds the partial sums in Stream::unfinished_grads(), with one kernel per AddPartials::most_layers layers, and
-/// empties the list.
-void finish_grads(Stream& stream);
+/// Returns the bytes of the gradients that an operation keeps until finish_deferred().
+[[nodiscard]] std::size_t direct_kept(Stream& stream, const ConvolutionShape& shape);
+[[nodiscard]] std::size_t library_kept(Stream& stream, const ConvolutionShape& shape);
+[[nodiscard]] std::size_t library_kept(Stream& stream, const LinearShape& shape);
+/// Enqueues the work in Stream::deferred(), with one kernel for several layers. finish_packing() enqueues only the
+/// packing of weights.
+void finish_deferred(Stream& stream);
+void finish_packing(Stream& stream);
 
 /// Adds `count` numbers of `from` to `to` in the order of `stream`.
 void accumulate(cudaStream_t stream, const float* from, float* to, std::int64_t count, TensorType type);

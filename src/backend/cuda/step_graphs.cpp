@@ -73,7 +73,7 @@ void StepGraphs::launch(cudaStream_t stream, std::int64_t times, const std::func
             many_ = instantiate(stream, captured(stream, many, work));
         } catch (const std::exception& error) {
             many_fits_ = false;
-            spdlog::warn("{} steps cannot be captured as one graph, so they are launched one by one: {}", many,
+            spdlog::warn("a graph of {} steps cannot be made, so a graph of one step is launched each time: {}", many,
                          error.what());
         }
     }

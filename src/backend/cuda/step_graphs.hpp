@@ -22,7 +22,7 @@ public:
 private:
     UniqueGraphExec once_;
     UniqueGraphExec many_;
-    bool many_fits_ = true;  ///< false: there was no memory for the larger graph
+    bool many_fits_ = true;  ///< false: the larger graph could not be made
 };
 
 }  // namespace finch::backend::cuda

@@ -93,7 +93,7 @@ void launch_next_step(cudaStream_t stream, const StepView& step) {
     FINCH_CUDA(launch(stream, {.threads = 1}, NextStep{.step = step}));
 }
 
-/// Not by launch(), which would record the kernel for gangs.
+/// Uses enqueue(), not launch(): this kernel must not be part of a recorded step.
 void launch_set_gang_steps(cudaStream_t stream, GangSteps* steps, const std::array<std::int32_t, most_members>& left) {
     SetGangSteps kernel{.steps = steps, .left = {}};
     std::copy(left.begin(), left.end(), kernel.left);

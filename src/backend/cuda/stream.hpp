@@ -3,6 +3,7 @@
 #include "finch/backend/cuda_runtime.hpp"
 #include "finch/backend/operation.hpp"
 
+#include "deferred.hpp"
 #include "memory.hpp"
 
 #include <cstddef>
@@ -57,15 +58,6 @@ private:
     std::vector<StreamMemory> captured_;  ///< smaller memory that graphs refer to
 };
 
-/// Partial sums of gradients, in device memory: the sums of the rows of `partial` (rows, count) are the gradients
-/// `sums` (count).
-struct PartialSums {
-    const float* partial = nullptr;
-    int rows = 0;
-    int count = 0;
-    float* sums = nullptr;
-};
-
 /// A stream on a GPU and the state that its operations share. The operations must not outlive the stream.
 class Stream {
 public:
@@ -74,9 +66,11 @@ public:
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
 
-    /// Returns the CUDA stream, to enqueue work on it.
+    /// Returns the CUDA stream, to enqueue work on it. First calls the function of launch_before_next(), if any. Call
+    /// get() anew before work outside a captured step: steps that wait would be overtaken by work on a kept
+    /// cudaStream_t.
     [[nodiscard]] cudaStream_t get() const;
-    /// Lets the next get() call `launch` once. An empty function cancels an earlier one.
+    /// Makes the next get() call `launch`, once. Replaces an earlier function; an empty one cancels it.
     void launch_before_next(std::function<void()> launch) { launch_before_next_ = std::move(launch); }
     [[nodiscard]] const DeviceFacts& facts() const noexcept { return shared_->facts; }
     [[nodiscard]] Libraries& libraries() const noexcept { return *shared_->libraries; }
@@ -93,8 +87,8 @@ public:
     [[nodiscard]] std::shared_ptr<const Scratch> scratch(std::size_t bytes);
     /// Keeps the scratch memory at its current address. Call keep_scratch() after work on this stream was captured.
     void keep_scratch();
-    /// The sums that finish_grads() will add (operations.hpp).
-    [[nodiscard]] std::vector<PartialSums>& unfinished_grads() noexcept { return unfinished_grads_; }
+    /// The work that finish_deferred() will enqueue (operations.hpp).
+    [[nodiscard]] Deferred& deferred() noexcept { return deferred_; }
     /// Returns approximately how many bytes allocate() can still provide.
     [[nodiscard]] std::size_t free_bytes() const;
 
@@ -102,7 +96,7 @@ private:
     std::shared_ptr<Shared> shared_;
     std::shared_ptr<const StreamAndPool> own_;
     std::weak_ptr<Scratch> scratch_;
-    std::vector<PartialSums> unfinished_grads_;
+    Deferred deferred_;
     mutable std::function<void()> launch_before_next_;
 };
 

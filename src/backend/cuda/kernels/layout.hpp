@@ -4,29 +4,13 @@
 
 #include "kernel_launch.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/matrix_place.hpp"
 #include "kernels/numbers.hpp"
 #include "kernels/rows.hpp"
 
 #include <cstdint>
 
 namespace finch::backend::cuda {
-
-/// The row and column of an element in a matrix with `columns` columns. The division uses 32-bit numbers if possible,
-/// because 32-bit division is much faster.
-struct MatrixPlace {
-    std::int64_t row;
-    std::int64_t column;
-
-    FINCH_DEVICE MatrixPlace(std::int64_t element, std::int64_t columns) {
-        if (element <= 0xffffffffLL && columns <= 0xffffffffLL) {
-            row = static_cast<unsigned>(element) / static_cast<unsigned>(columns);
-            column = static_cast<unsigned>(element) % static_cast<unsigned>(columns);
-        } else {
-            row = element / columns;
-            column = element % columns;
-        }
-    }
-};
 
 /// The kernel that copies `from` (rows, channels_from) to `to` (rows, channels_to). If channels_to is larger, the added
 /// channels are zero; if it is smaller, the surplus channels are dropped.
@@ -132,47 +116,6 @@ struct Transpose {
     }
 };
 
-/// The kernel that packs canonical weights (channels_out, channels_in, kernel²) as (padded_out, kernel², padded_in).
-template <class To>
-struct PackWeights {
-    static constexpr int max_threads = 256;
-    const float* canonical;
-    To* packed;
-    std::int64_t channels_out, channels_in, taps, padded_out, padded_in;
-
-    template <class Thread>
-    FINCH_DEVICE void operator()(Thread& thread) const {
-        const std::int64_t count = padded_out * taps * padded_in;
-        for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
-            const MatrixPlace in(i, padded_in);
-            const MatrixPlace out(in.row, taps);
-            const bool there = in.column < channels_in && out.row < channels_out;
-            const std::int64_t at = (out.row * channels_in + in.column) * taps + out.column;
-            packed[i] = convert<To>(there ? canonical[at] : 0.0F);
-        }
-    }
-};
-
-/// The inverse of PackWeights.
-template <class From>
-struct UnpackWeights {
-    static constexpr int max_threads = 256;
-    const From* packed;
-    float* canonical;
-    std::int64_t channels_out, channels_in, taps, padded_in;
-
-    template <class Thread>
-    FINCH_DEVICE void operator()(Thread& thread) const {
-        const std::int64_t count = channels_out * channels_in * taps;
-        for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
-            const MatrixPlace tap(i, taps);
-            const MatrixPlace channel(tap.row, channels_in);
-            const std::int64_t at = (channel.row * taps + tap.column) * padded_in + channel.column;
-            canonical[i] = convert<float>(packed[at]);
-        }
-    }
-};
-
 /// The kernel that computes y = f(from + bias). y has the shape (rows, channels), and `from` has the shape (rows,
 /// channels_from) with channels_from ≥ channels. Each thread computes `width` neighbouring channels of a row. `width`
 /// must divide both numbers of channels, and both pointers must be aligned to 16 bytes if it is not 1.
@@ -200,9 +143,9 @@ struct BiasActivation {
     }
 };
 
-/// The first of two kernels for the gradient of a bias. Replaces `grad` (rows, channels), the gradient after the
-/// activation, with grad · f′(y), and computes `partial` (parts, channels), the sums of each part of its rows. Grid and
-/// shared memory: see sum_rows().
+/// The kernel for the gradient of a bias. AddPartials adds the partial sums. Replaces `grad` (rows, channels), the
+/// gradient after the activation, with grad · f′(y), and computes `partial` (parts, channels), the sums of each part of
+/// its rows. Grid and shared memory: see sum_rows().
 template <class Number, int width>
 struct BiasGradientPart {
     static constexpr int max_threads = RowCut::threads;
@@ -229,29 +172,6 @@ struct BiasGradientPart {
                                                  sums[0][k] += grads.at(k);
                                              }
                                          });
-    }
-};
-
-/// The second of two kernels for the gradient of a bias. Writes the sum over all parts of a channel to `sums`
-/// (channels).
-struct BiasGradientEnd {
-    static constexpr int max_threads = 128;
-    const float* partial;
-    float* sums;
-    std::int64_t channels;
-    int parts;
-
-    template <class Thread>
-    FINCH_DEVICE void operator()(Thread& thread) const {
-        const std::int64_t channel = thread.global_index();
-        if (channel >= channels) {
-            return;
-        }
-        float sum = 0.0F;
-        for (int part = 0; part < parts; ++part) {
-            sum += partial[part * channels + channel];
-        }
-        sums[channel] = sum;
     }
 };
 

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "deferred.hpp"
+#include "kernel_launch.hpp"
+#include "kernels/matrix_place.hpp"
+#include "kernels/numbers.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace finch::backend::cuda {
+
+/// The last kernel for gradients of weights and biases. Adds the rows of the partial sums of several layers, always
+/// in the same order. Grid: x = groups of 32 sums, as many as the largest layer has; y = layers. The number of threads
+/// must be max_threads.
+struct AddPartials {
+    static constexpr int max_threads = 256;
+    static constexpr int sharers = max_threads / 32;  ///< threads that share a sum
+    static constexpr int shared_floats = max_threads;
+    static constexpr int most_layers = 16;
+    PartialSums layers[most_layers];
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        const PartialSums& of = layers[thread.block_y()];
+        auto* shared = thread.template shared<float>();  // (sharers, 32)
+        const int i = thread.block_x() * 32 + thread.index() % 32;
+        float sum = 0.0F;
+        if (i < of.count) {
+            for (int row = thread.index() / 32; row < of.rows; row += sharers) {
+                sum += of.partial[static_cast<std::size_t>(row) * static_cast<std::size_t>(of.count) +
+                                  static_cast<std::size_t>(i)];
+            }
+        }
+        shared[thread.index()] = sum;
+        thread.sync();
+        if (thread.index() < 32 && i < of.count) {
+            float total = 0.0F;
+            for (int sharer = 0; sharer < sharers; ++sharer) {
+                total += shared[sharer * 32 + thread.index()];
+            }
+            of.sums[i] = total;
+        }
+    }
+};
+
+/// The kernel that packs the weights of several layers. Grid: x = grid_for() of the largest packed layer; y = layers.
+template <class To>
+struct PackWeights {
+    static constexpr int max_threads = 256;
+    static constexpr int most_layers = 16;
+    WeightCopy layers[most_layers];
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        const WeightCopy& of = layers[thread.block_y()];
+        const auto* canonical = static_cast<const float*>(of.from);
+        const std::int64_t count = of.padded_out * of.taps * of.padded_in;
+        for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
+            const MatrixPlace in(i, of.padded_in);
+            const MatrixPlace out(in.row, of.taps);
+            const bool there = in.column < of.channels_in && out.row < of.channels_out;
+            const std::int64_t at = (out.row * of.channels_in + in.column) * of.taps + out.column;
+            static_cast<To*>(of.to)[i] = convert<To>(there ? canonical[at] : 0.0F);
+        }
+    }
+};
+
+/// The inverse of PackWeights. Grid: x = grid_for() of the largest canonical layer; y = layers.
+template <class From>
+struct UnpackWeights {
+    static constexpr int max_threads = 256;
+    static constexpr int most_layers = 16;
+    WeightCopy layers[most_layers];
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        const WeightCopy& of = layers[thread.block_y()];
+        const std::int64_t count = of.channels_out * of.channels_in * of.taps;
+        for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
+            const MatrixPlace tap(i, of.taps);
+            const MatrixPlace channel(tap.row, of.channels_in);
+            const std::int64_t at = (channel.row * of.taps + tap.column) * of.padded_in + channel.column;
+            static_cast<float*>(of.to)[i] = convert<float>(static_cast<const From*>(of.from)[at]);
+        }
+    }
+};
+
+}  // namespace finch::backend::cuda
