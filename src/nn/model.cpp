@@ -7,6 +7,10 @@
 namespace finch::nn {
 namespace {
 
+/// With other ranks, gradients of so many floats are finished at once: as many as their first sum has
+/// (train/buckets.hpp).
+constexpr std::int64_t most_deferred = 1 << 15;
+
 std::size_t unsigned_of(std::int64_t count) {
     return static_cast<std::size_t>(count);
 }
@@ -168,11 +172,7 @@ void Model::add_replicas(const Ready& ready) {
             device_.accumulate(replicas_[other].grads.data() + begin, grads_.data() + begin, unsigned_of(end - begin));
         }
     });
-    for (auto node = plan_.nodes.rbegin(); node != plan_.nodes.rend(); ++node) {
-        if (node->parameters > 0) {
-            ready(node->parameters_offset, node->parameters_offset + node->parameters);
-        }
-    }
+    ready(0, plan_.parameters);
 }
 
 /// Returns the buffer of a value of the present block.
@@ -207,8 +207,9 @@ void Model::backward(Replica& replica, const backend::Pass& pass, const Ready& r
             continue;
         }
         // Other ranks wait for gradients. Without other ranks, all gradients can be finished together.
-        const bool finishes = node.parameters > 0 && pass.group != nullptr;
-        if (finishes) {
+        const bool finishes = pass.group != nullptr && node.parameters > 0;
+        const bool defers = replica.operations[i]->defers_grads();
+        if (finishes && !defers) {
             announce();  // before the sums over the ranks that this operation may need
         }
         replica.inputs.clear();
@@ -231,7 +232,7 @@ void Model::backward(Replica& replica, const backend::Pass& pass, const Ready& r
         if (node.parameters > 0 && pass.is_last_block) {
             computed = node.parameters_offset + node.parameters;
         }
-        if (finishes) {
+        if (finishes && (!defers || computed - announced >= most_deferred)) {
             announce();
         }
     }

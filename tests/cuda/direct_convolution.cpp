@@ -183,8 +183,10 @@ TEST_CASE("an input's gradient that needs more threads than the weights' gradien
                            .activation = Activation::tanh});
 }
 
-TEST_CASE("finish_deferred: completes the gradients of more layers than one kernel takes, without deleted operations") {
-    const auto device = make_device();
+TEST_CASE_TEMPLATE(
+    "finish_deferred: completes the gradients of more layers than one kernel takes, without deleted operations", Path,
+    std::integral_constant<CudaPath, CudaPath::direct>, std::integral_constant<CudaPath, CudaPath::library>) {
+    const auto device = make_cuda_device(0, Path::value);
     std::vector<std::unique_ptr<Trial<ConvolutionShape>>> trials;
     std::vector<Buffer> grad_y, grad_x, grads;
     std::vector<std::vector<float>> expected;

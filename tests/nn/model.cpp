@@ -34,19 +34,23 @@ ModelPlan every_layer(Activation activation) {
 }  // namespace
 
 TEST_CASE("backward: the ready ranges cover the arena in order, without gaps, and are final") {
-    Trial trial(every_layer(Activation::relu), batch);
+    test::OneRank one_rank;
+    for (const bool has_group : {false, true}) {
+        Trial trial(every_layer(Activation::relu), batch);
+        trial.group = has_group ? &one_rank : nullptr;
 
-    (void)trial.loss();
+        (void)trial.loss();
 
-    REQUIRE(trial.ranges.size() == 4);
-    std::int64_t at = 0;
-    for (const auto& [begin, end] : trial.ranges) {
-        CHECK(begin == at);
-        CHECK(end > begin);
-        at = end;
+        REQUIRE(trial.ranges.size() == (has_group ? 4 : 1));  // without other ranks nobody waits for a range
+        std::int64_t at = 0;
+        for (const auto& [begin, end] : trial.ranges) {
+            CHECK(begin == at);
+            CHECK(end > begin);
+            at = end;
+        }
+        CHECK(at == trial.model.plan().parameters);
+        CHECK(trial.grads_when_ready == trial.grads());
     }
-    CHECK(at == trial.model.plan().parameters);
-    CHECK(trial.grads_when_ready == trial.grads());
 }
 
 TEST_CASE("backward: every tensor's gradient matches finite differences of the loss") {

@@ -15,6 +15,11 @@
 
 namespace finch::test {
 
+/// The sums of a worker with one rank, as if there were others.
+struct OneRank : backend::GroupSum {
+    void sum(double* /*values*/, std::size_t /*count*/) override {}
+};
+
 /// A model with a batch of random input. The first `samples` of the batch are real, the others are padding.
 struct Trial {
     Trial(nn::ModelPlan plan, std::int64_t real, std::unique_ptr<backend::Device> on = backend::make_cpu_device(1))

@@ -314,7 +314,8 @@ public:
     virtual ~Operation() = default;
 
     /// Takes the canonical parameters and the buffers, which must stay at their addresses. Call pack() after each
-    /// change of the parameters. Does nothing if the operation has no parameters.
+    /// change of the parameters, which may be read until Device::finish_deferred() or the next forward(). Does nothing
+    /// if the operation has no parameters.
     virtual void pack(const float* /*parameters*/, float* /*buffers*/) {}
     /// Computes y = f(x…).
     virtual void forward(const Pass& pass, std::span<const float* const> x, float* y) = 0;

@@ -110,8 +110,8 @@ Places places_of(const EngineChoice& choice, const ConvolutionShape& shape) {
 }
 
 std::size_t scratch_bytes_of(const CudnnConvolutionPlan& plan, const ConvolutionShape& shape) {
-    return std::max(
-        {places_of(plan.forward, shape).size, places_of(plan.data, shape).size, places_of(plan.weights, shape).size});
+    return std::max({places_of(plan.forward, shape).size, places_of(plan.data, shape).size,
+                     places_of(plan.weights, shape).size, std::size_t{16}});
 }
 
 /// Returns the bytes of the packed gradients of the weights.
@@ -369,7 +369,10 @@ std::size_t library_scratch(Stream& stream, const ConvolutionShape& shape) {
 }
 
 std::size_t library_kept(Stream& stream, const ConvolutionShape& shape) {
-    return grad_bytes_of(*plan_for(stream, shape)) + bias_partials_of(shape);
+    // ModelPlan::bytes contains the gradients as float32, without padding.
+    const std::size_t counted = weight_elements(shape) * sizeof(float);
+    const std::size_t grads = grad_bytes_of(*plan_for(stream, shape));
+    return std::max(grads, counted) - counted + bias_partials_of(shape);
 }
 
 std::unique_ptr<Operation> make_library(Stream& stream, const ConvolutionShape& shape) {

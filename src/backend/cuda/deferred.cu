@@ -41,6 +41,7 @@ void copy_weights(cudaStream_t stream, std::span<const WeightCopy> all, TensorTy
             most = std::max(most, count(of));
         }
         Grid grid = grid_for(most);
+        grid.blocks_x = std::min<std::int64_t>(grid.blocks_x, 512);  // the blocks of small layers end immediately
         grid.blocks_y = static_cast<std::int64_t>(layers.size());
         FINCH_CUDA(launch(stream, grid, kernel));
     });
@@ -84,13 +85,15 @@ void Deferred::forget(const void* memory) {
 }
 
 void finish_packing(Stream& stream) {
-    pack_weights(stream.get(), std::exchange(stream.deferred().packed, {}));
+    const cudaStream_t on = stream.get();  // first, because it can enqueue other work
+    pack_weights(on, std::exchange(stream.deferred().packed, {}));
 }
 
 void finish_deferred(Stream& stream) {
     finish_packing(stream);
-    unpack_weights(stream.get(), std::exchange(stream.deferred().unpacked, {}));
-    add_partials(stream.get(), std::exchange(stream.deferred().sums, {}));
+    const cudaStream_t on = stream.get();
+    unpack_weights(on, std::exchange(stream.deferred().unpacked, {}));
+    add_partials(on, std::exchange(stream.deferred().sums, {}));
 }
 
 }  // namespace finch::backend::cuda

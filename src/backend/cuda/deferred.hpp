@@ -36,7 +36,7 @@ struct WeightCopy {
 };
 /// Packs canonical weights. The padding becomes zero.
 void pack_weights(cudaStream_t stream, std::span<const WeightCopy> layers);
-/// Unpacks weights; no packed weights are float16.
+/// Unpacks gradients of weights, which are never float16.
 void unpack_weights(cudaStream_t stream, std::span<const WeightCopy> layers);
 
 /// The work of a stream that is not yet enqueued.

@@ -33,7 +33,8 @@ template <class Shape>
 [[nodiscard]] std::size_t scratch(Stream& stream, const BatchNormShape& shape);
 [[nodiscard]] std::size_t scratch(Stream& stream, const LayerNormShape& shape);
 
-/// Returns the bytes of the gradients that an operation keeps until finish_deferred().
+/// Returns the bytes of the gradients that an operation keeps until finish_deferred(), beyond those in
+/// ModelPlan::bytes.
 [[nodiscard]] std::size_t direct_kept(Stream& stream, const ConvolutionShape& shape);
 [[nodiscard]] std::size_t library_kept(Stream& stream, const ConvolutionShape& shape);
 [[nodiscard]] std::size_t library_kept(Stream& stream, const LinearShape& shape);
