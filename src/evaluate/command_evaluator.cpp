@@ -16,12 +16,8 @@
 namespace finch::evaluate {
 namespace {
 
-constexpr double seconds_between_looks = 0.05;   // for polls of all ranks of a worker
 constexpr double seconds_to_hear_of_a_stop = 2;  // Slurm signals programs and Finch at nearly the same time
 constexpr double seconds_for_other_ranks = 5;    // to end after one rank has failed
-constexpr double seconds_after_programs = 3;     // reserved within a stop's time for journals and the archive
-constexpr double seconds_of_last_grace = 1;
-constexpr double longest_grace = 120;
 
 /// Copies a program's reports to `individual`. The last reported loss is the result.
 void describe(search::Individual& individual, const ReportedCurve& curve) {
@@ -384,62 +380,6 @@ void CommandEvaluator::finished(const search::Individual& individual) {
         }
         kept_ = mine;
     }
-}
-
-double CommandEvaluator::stop_seconds() const {
-    return idle() ? 0 : std::min(objective_.grace_seconds, longest_grace) + 2 * seconds_after_programs;
-}
-
-/// Forwards the stop to the programs, waits until they have saved, and ends the programs that have not saved in time.
-std::vector<search::Individual> CommandEvaluator::stop() {
-    std::vector<search::Individual> saved;
-    if (idle()) {
-        return saved;
-    }
-    const double begin = steady_seconds();
-    // A more urgent stop may follow while programs save.
-    const auto has_time = [&](double grace) {
-        const double left = seconds_left_();
-        return steady_seconds() - begin < grace && (left <= 0 || left > seconds_after_programs);
-    };
-    const auto run_on = [&] {
-        static_cast<void>(programs_.wait(seconds_between_looks));
-        look();
-        const std::vector<Programs::Standing> standings = standings_;  // other Orders clear standings_
-        for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
-            take_reports(slot);
-        }
-        return std::any_of(standings.begin(), standings.end(), [](const auto& standing) { return standing.runs; });
-    };
-    command({.kind = Order::Kind::signal});
-    bool run = run_on();
-    while (run && has_time(std::min(objective_.grace_seconds, longest_grace))) {
-        run = run_on();
-    }
-    for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
-        if (running_[slot].used) {
-            end(slot, running_[slot].end_reason, seconds_of_last_grace);
-        }
-    }
-    const double told = steady_seconds();
-    while (run && steady_seconds() - told < seconds_after_programs - seconds_of_last_grace) {
-        run = run_on();
-    }
-    for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
-        if (running_[slot].used) {
-            saved.push_back(interrupted(slot));
-        }
-    }
-    return saved;
-}
-
-search::Individual CommandEvaluator::interrupted(std::uint32_t slot) {
-    command({.kind = Order::Kind::release, .slot = slot, .ends_programs = true});
-    describe_progress(slot);
-    search::Individual individual = std::move(running_[slot].individual);
-    add_time(individual, running_[slot].began);
-    running_[slot] = Running{};
-    return individual;
 }
 
 }  // namespace finch::evaluate

@@ -1,5 +1,7 @@
 #include "finch/search/objectives.hpp"
 
+#include "finch/search/population.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -235,6 +237,25 @@ std::optional<FrontVolume> volume_of(std::span<const Individual* const> front, s
         found.reference[i + 1] *= costs[i].is_maximised ? -1 : 1;
     }
     return found;
+}
+
+double hypervolume_of(const Population& population, std::span<const double> reference) {
+    const std::vector<Cost>& costs = population.costs();
+    std::vector<const Individual*> results;
+    for (const auto& [id, individual] : population.individuals()) {
+        if (individual.is_complete() && !individual.is_repeat()) {
+            results.push_back(&individual);
+        }
+    }
+    std::vector<ObjectiveValues> points;
+    for (const Individual* individual : pareto_front(std::move(results), costs)) {
+        points.push_back(point_of(*individual, costs));
+    }
+    std::vector<double> smallest(reference.begin(), reference.end());
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+        smallest.at(i + 1) *= costs[i].is_maximised ? -1 : 1;
+    }
+    return hypervolume(std::move(points), smallest);
 }
 
 }  // namespace finch::search

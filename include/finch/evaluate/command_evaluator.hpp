@@ -44,6 +44,8 @@ public:
     [[nodiscard]] double checkpoint_seconds() const override { return objective_.grace_seconds; }
 
 private:
+    static constexpr double seconds_between_looks = 0.05;  ///< for polls of all ranks of a worker
+
     /// The reason for ending a program.
     enum class EndReason { none, failed_elsewhere, misreported, pruned, timed_out };
     struct Running : Evaluation {
