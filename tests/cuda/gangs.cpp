@@ -7,6 +7,7 @@
 #include "support/rehearsal/control.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -48,19 +49,27 @@ public:
         trainings_.push_back(
             std::make_unique<train::Training>(*streams_.back(), group_, *all_reduce_, datasets_, recipe));
     }
+    void remove_first() {
+        trainings_.erase(trainings_.begin());
+        streams_.erase(streams_.begin());
+    }
     /// Advances each training that is running by another number of steps. Returns whether one is still running.
     bool advance(std::int64_t steps) {
+        const bool is_running = advance_without_launch(steps);
+        device_->launch_waiting_steps();
+        for (const auto& training : trainings_) {
+            training->enqueue_validation();
+        }
+        device_->launch_waiting_steps();
+        return is_running;
+    }
+    bool advance_without_launch(std::int64_t steps) {
         bool is_running = false;
         for (const auto& training : trainings_) {
             if (training->state() == State::running) {
                 is_running = training->advance(steps++) == State::running || is_running;
             }
         }
-        device_->launch_waiting_steps();
-        for (const auto& training : trainings_) {
-            training->enqueue_validation();
-        }
-        device_->launch_waiting_steps();
         return is_running;
     }
     void finish() {
@@ -151,6 +160,62 @@ TEST_CASE("a training joins a gang that is running, and gangs of two devices are
     CHECK(rehearsal::calls("cudaStreamWaitEvent") - waits >= 6);  // of three members, before and after their steps
     some.finish();
     CHECK(equal(some.snapshots(), expected));
+}
+
+TEST_CASE("the others continue with the same bits when a training leaves the gang, and another one takes its place") {
+    rehearsal::reset();
+    const auto datasets = bright_rows(90);
+    const std::vector<train::Recipe> recipes = equal_shapes(calm_recipe());
+    std::vector<NamedArrays> expected = alone_one_by_one(datasets, recipes);
+    std::rotate(expected.begin(), expected.begin() + 1, expected.end());
+    Trainings some(datasets, recipes);
+    some.advance(2);  // captures each step
+    some.advance(2);
+
+    some.remove_first();
+    some.advance(1);  // training steps of the others
+    some.add(recipes.front());
+    some.finish();
+
+    CHECK(equal(some.snapshots(), expected));
+}
+
+TEST_CASE("steps that wait are launched before anything else of their training, also without launch_waiting_steps()") {
+    rehearsal::reset();
+    const auto datasets = bright_rows(90);
+    const std::vector<train::Recipe> recipes = equal_shapes(calm_recipe());
+    const std::vector<NamedArrays> expected = alone_one_by_one(datasets, recipes);
+    for (const auto execution : {rehearsal::Execution::at_once, rehearsal::Execution::others_first}) {
+        rehearsal::set_execution(execution);
+        Trainings some(datasets, recipes);
+        some.advance(2);
+        while (some.advance_without_launch(3)) {
+            static_cast<void>(some.training(1).snapshot());
+        }
+
+        CHECK(equal(some.snapshots(), expected));
+    }
+}
+
+TEST_CASE("the duration of a member with fewer steps is its share of the duration of the gang's steps") {
+    rehearsal::reset();
+    const auto datasets = bright_rows(200);
+    train::Recipe recipe = calm_recipe();
+    Trainings two(datasets, {recipe, recipe});
+    two.advance(2);
+    two.advance(2);
+    two.advance(2);  // 2 and 3 steps in about the same time
+    rehearsal::set_clock([ticks = std::uint64_t{0}]() mutable { return ticks += 1'000'000; });
+    const auto seconds_of_next = [&](std::size_t which, double before) {
+        static_cast<void>(two.training(which).snapshot());  // waits
+        return two.training(which).step_seconds() - before;
+    };
+    static_cast<void>(two.snapshots());
+    const double first = two.training(0).step_seconds();
+    const double second = two.training(1).step_seconds();
+    two.advance(2);
+
+    CHECK(seconds_of_next(0, first) == doctest::Approx(seconds_of_next(1, second) * 2 / 3));
 }
 
 TEST_CASE("a step of three trainings is launched as one graph with the nodes of one training") {
@@ -283,14 +348,15 @@ TEST_CASE("a step without next_step() joins no gang") {
         steps.push_back(
             stream.capture([&stream, one, sum] { stream.accumulate(one, sum, 1); }, backend::CaptureAs::graph));
     }
-    for (const auto& step : steps) {
-        step->run(3);
-        step->run(4);
+    for (const std::int64_t times : {3, 4, 5}) {
+        for (const auto& step : steps) {
+            step->run(times);
+        }
     }
 
     for (std::size_t i = 0; i < 2; ++i) {
         std::vector<float> sum(1);
         streams[i]->download(sums[2 * i].data(), sum);
-        CHECK(sum.front() == 7);
+        CHECK(sum.front() == 12);
     }
 }

@@ -1,6 +1,8 @@
 // Tests of the operations that use cuDNN and cuBLASLt, with every kind of engine, on stand-ins of these libraries.
 #include "finch/backend/cuda.hpp"
 #include "finch/base/error.hpp"
+#include "finch/nn/initialization.hpp"
+#include "finch/nn/model.hpp"
 
 #include "backend/trial.hpp"
 #include "support/float16.hpp"
@@ -179,6 +181,31 @@ TEST_CASE("bfloat16 and float16: channels are padded to 8, and results equal flo
         CAPTURE(narrow.name);
         check_padded(narrow);
     }
+}
+
+TEST_CASE("the weights of a model are those of the last pack(), even if the parameters change before forward()") {
+    const nn::ModelPlan plan =
+        nn::plan_model({nn::ConvLayer{.channels = 5}, nn::FlattenLayer{}, nn::LinearLayer{}}, {6, 7, 3}, 5, 3);
+    const auto device = make_cuda_device(0, CudaPath::library);
+    nn::Model model(*device, plan);
+    model.set_state(nn::initial_state(plan, 1, 1));
+    const std::vector<std::uint8_t> pixels(6 * 7 * 3);
+    const std::vector<std::int32_t> labels(1);
+    const auto context = device->make_step_context({.pixels = pixels, .labels = labels, .pixels_per_image = 126}, 3);
+    const auto outputs = [&] {
+        device->upload(std::vector<float>(3 * 126, 1.0F), model.input());
+        model.forward({.step = *context});
+        std::vector<float> logits(3 * 5);
+        device->download(model.logits(), logits);
+        return logits;
+    };
+    const std::vector<float> expected = outputs();
+    model.pack();
+    const std::size_t weights = 5 * 3 * 9;
+
+    device->upload(std::vector<float>(weights, 7.0F), model.parameters().data() + plan.nodes.front().parameters_offset);
+
+    CHECK(outputs() == expected);
 }
 
 TEST_CASE("bfloat16 and float16: gradients of weights have the inputs of float32, gradients of x are rounded") {

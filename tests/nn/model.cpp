@@ -41,7 +41,7 @@ TEST_CASE("backward: the ready ranges cover the arena in order, without gaps, an
 
         (void)trial.loss();
 
-        REQUIRE(trial.ranges.size() == (has_group ? 4 : 1));  // without other ranks nobody waits for a range
+        REQUIRE(trial.ranges.size() == (has_group ? 4 : 1));  // one rank alone announces all gradients together
         std::int64_t at = 0;
         for (const auto& [begin, end] : trial.ranges) {
             CHECK(begin == at);

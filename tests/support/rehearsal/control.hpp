@@ -25,7 +25,7 @@ void set_execution(Execution execution);
 void fail(const std::string& function, int nth, cudaError_t code);
 /// Lets cudaStreamQuery() return cudaErrorNotReady for the stream forever, as if a peer rank never arrived.
 void block(cudaStream_t stream);
-/// Sets the device clock that kernels read. Empty: the host's clock.
+/// Sets the device clock, for kernels and events. Empty: the host's clock.
 void set_clock(std::function<std::uint64_t()> nanoseconds);
 /// Allows the program to wait for a blocked stream, at the end of a test. Otherwise this wait aborts the program.
 void forgive_waiting();

@@ -5,7 +5,6 @@
 #include "support/rehearsal/machine.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 using namespace finch::rehearsal;
 
@@ -308,9 +307,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     REHEARSE(cudaEventRecord);
     event->capture = of(stream).capture;
     if (!event->capture) {
-        submit(stream, [seconds = event->seconds] {
-            *seconds = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-        });
+        submit(stream, [seconds = event->seconds] { *seconds = 1e-9 * static_cast<double>(device_nanoseconds()); });
     }
     event->place = end_of(stream);
     return cudaSuccess;
