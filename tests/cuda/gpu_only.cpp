@@ -2,6 +2,7 @@
 #include "finch/backend/cuda.hpp"
 
 #include "support/listener.hpp"
+#include "support/rehearsal/control.hpp"
 #include "support/rehearsal/fibers.hpp"
 
 #include <cstdio>
@@ -11,6 +12,9 @@ namespace finch::rehearsal {
 
 /// Does nothing: on a GPU the hardware determines the order of threads.
 void set_thread_order(ThreadOrder /*order*/) {}
+
+/// Does nothing: a GPU has as many as it has.
+void set_multiprocessors(int /*count*/) {}
 
 }  // namespace finch::rehearsal
 

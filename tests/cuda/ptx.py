@@ -140,6 +140,11 @@ def plant_in_ptx(kernels, case_of):
             *((f"GangKernel<{kernel}>", r"@%p\d+ bra \s*\$L__BB\d+_\d+;", "", "out of bounds")  # members without a step run
               for kernel in ("NextStep", "AddPartials", "DirectConvolution<3, 2, 5> ")),
             ("GangKernel<AddPartials>", r"(ld\.global\.u32[^\[]*\[%rd\d+)\+32\]", r"\1+36]", "out of bounds"),  # another member's step
+            # A block that does not wait for the others, and one that does not arrive.
+            ("ResidentBatchNorm<__nv_bfloat16, __nv_bfloat16, 8, true>", r"(ld\.acquire[^@]*)@%p\d+ bra[^;]*;", r"\1",
+             "without a barrier in between"),
+            ("ResidentBatchNorm<__nv_bfloat16, __nv_bfloat16, 8, true>", r"(atom\.add\.release[^\]]*\],)%r\d+", r"\g<1>0",
+             "waits for a number in memory that does not come"),
             ("LayerNormForward", r"sqrt\.rn\.f64", "sqrt.approx.f64", "the emulator does not know the opcode sqrt.approx.f64"),
             ("RegressionLoss", r"shfl\.sync\.bfly\.b32", "shfl.sync.down.b32", "the emulator does not know the opcode shfl.sync.down.b32"),
             ("AddPartials", r"(?s)(bar\.sync.*?add\.f32.*?)add\.f32", r"\1sub.f32", "grad_parameters[", "values are wrong")):

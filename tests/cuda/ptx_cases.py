@@ -74,7 +74,7 @@ class Run:
         return [self.output(name, shape, STORED[kind]) for name, shape in shapes.items()]
 
     def launch(self, name, grid, threads, shared_bytes, *arguments):
-        if self.in_gang and name != "SetGangSteps":
+        if self.in_gang and name != "SetGangSteps" and not name.startswith("Resident"):  # cooperative kernels are in no gang
             return self.launch_in_gang(name, grid, threads, shared_bytes, arguments)
         self.counts.append((name, self.gpu.launch(self.kernel_of(name), grid, threads, shared_bytes, *arguments)))
 
@@ -311,9 +311,9 @@ def bias_activation(run, size, of, to, width, activation):
 
 # ---- Sums over the rows of (rows, channels). ----
 
-def cut_rows(rows, channels, width, rows_of_thread, most_parts):
+def cut_rows(rows, channels, width, rows_of_thread, most_parts, most_lane_bits=5):
     """A RowCut (kernels/rows.hpp), and its grid."""
-    lane_bits = next((bits for bits in range(5) if width << bits >= channels), 5)
+    lane_bits = next((bits for bits in range(most_lane_bits) if width << bits >= channels), most_lane_bits)
     rows_of_part = max(groups_of(rows, most_parts), min(rows_of_thread * (256 >> lane_bits), rows))
     return [i64(channels), i64(rows_of_part), lane_bits], (groups_of(channels, width << lane_bits), groups_of(rows, rows_of_part), 1)
 
@@ -580,7 +580,7 @@ def batch_norm_size(of, to, channels):
 @case(lambda of, to, activation: batch_norm_size(of, to, 24 if activation == "relu" else 8),
       lambda of, to, activation: batch_norm_size(of, to, {"none": 264, "relu": 40, "sigmoid": 96}[activation] - (width_of(of, to) == 1)),
       lambda of, to, _: (64, 1024, 32, 64), *[(*types, activation) for types in PAIRS for activation in ("none", "relu", "sigmoid")])
-def batch_norm(run, size, of, to, activation):
+def batch_norm(run, size, of, to, activation, is_resident=False):
     batch, pixels, channels, samples = size  # the other samples are padding
     state, types, width, rows = step_state(run, samples=samples), f"<{of}, {to}, {width_of(of, to)}>", width_of(of, to), batch * pixels
     [(x, of_x)], [(grad_y, of_grad)] = run.numbers(of, shift=1.5, x=size[:3]), run.numbers(to, grad_y=size[:3])
@@ -597,8 +597,17 @@ def batch_norm(run, size, of, to, activation):
     sums_cut, sums_grid = cut_rows(rows, channels, width, 8, max(1, 528 // groups_of(channels, 32 * width)))
     cut, grid = cut_rows(rows, channels, width, 4, 65535)
     partial, which = run.output("partial", (sums_grid[1], 2, channels), f64), ACTIVATIONS.index(activation)
+    resident_cut, resident_grid = cut_rows(rows, channels, width, 4, max(1, 132 // groups_of(channels, 8 * width)), 3)
+    resident_partial, rows_of_thread = run.output("partial", (resident_grid[1], 2, channels), f64), -(-resident_cut[1] // (256 >> resident_cut[2]))
     is_alone = activation != "sigmoid"  # otherwise the ranks add their sums before BatchNormFinish
     gradient = [which, x, y if activation == "sigmoid" else None, grad_y]
+
+    def resident(gradient, grads, results):
+        kept = int(min(rows_of_thread, 20)) - (samples < batch)  # one row less than a thread has, so that some are read twice
+        is_backward, bytes_of = grads is not None, {BFLOAT16: 2, "float": 4}
+        row_bytes = 256 * width * (bytes_of[of] + is_backward * bytes_of[to])
+        run.launch(f"ResidentBatchNorm{types[:-1]}, {str(is_backward).lower()}>", resident_grid, 256, 2 * 256 * width * 8 + kept * row_bytes,
+                   state, i64(pixels), i64(rows), resident_cut, resident_grid[1], kept, gradient, statistics, resident_partial, grads, results)
 
     def sums(gradient, grads):
         run.launch("BatchNormPartials" + types, sums_grid, 256, 2 * 256 * width * 8, state, i64(pixels), sums_cut, gradient, memory[4],
@@ -613,8 +622,11 @@ def batch_norm(run, size, of, to, activation):
     apply(None)
     run.check(y, activate(activation, (of_x + bias) / np.sqrt(1 + 1e-5) * parameters.values[0] + parameters.values[1]), kind=to)
 
-    sums([0, x, None, None], None)
-    apply(state)
+    if is_resident:
+        resident([which, x, None, None], None, y)
+    else:
+        sums([which, x, None, None], None)
+        apply(state)
     real = of_x[:samples].reshape(-1, channels)
     centre, variance = real.mean(0), real.var(0)
     normal = (of_x - centre) / np.sqrt(variance + 1e-5)
@@ -622,8 +634,11 @@ def batch_norm(run, size, of, to, activation):
     run.check(y, np.where(there, activate(activation, normal * parameters.values[0] + parameters.values[1]), 0), kind=to)
     run.check(buffers, [0.1 * (centre + bias), 0.9 + 0.1 * variance * len(real) / (len(real) - 1)])
 
-    sums(gradient, grads)
-    run.launch("BatchNormApplyGradient" + types, grid, 256, 0, state, i64(pixels), i64(rows), cut, gradient, memory[4], grad_x)
+    if is_resident:
+        resident(gradient, grads, grad_x)
+    else:
+        sums(gradient, grads)
+        run.launch("BatchNormApplyGradient" + types, grid, 256, 0, state, i64(pixels), i64(rows), cut, gradient, memory[4], grad_x)
     grad = np.where(there, of_grad * slope(activation, loaded(y, to)), 0)
     of_weight, of_bias = (grad * normal).sum((0, 1)), grad.sum((0, 1))
     run.check(grads, [of_weight, of_bias])
@@ -631,6 +646,14 @@ def batch_norm(run, size, of, to, activation):
         run.check(run.gpu.view("grad_bias", every_grad.values[0]), np.zeros(channels), 0)
     inner = grad - of_bias / len(real) - normal * of_weight / len(real)
     run.check(grad_x, np.where(there, parameters.values[0] / np.sqrt(variance + 1e-5) * inner, 0), kind=of)
+
+
+@case(lambda of, to, activation: batch_norm_size(of, to, 24 if activation == "relu" else 8),
+      lambda of, to, activation: batch_norm_size(of, to, {"none": 264, "relu": 40, "sigmoid": 96}[activation]),
+      lambda of, to, _: (64, 1024, 32, 64),
+      *[(*types, activation) for types in PAIRS[:3] for activation in ("none", "relu", "sigmoid")])
+def resident_batch_norm(run, size, of, to, activation):
+    batch_norm(run, size, of, to, activation, is_resident=True)
 
 
 @case((2, 3, 2, 1), (3, 13, 37, 2), (64, 784, 10, 64))

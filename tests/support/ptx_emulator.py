@@ -6,9 +6,11 @@ once. It stops with a Fault, which names the kernel, the instruction and the thr
 - accesses memory outside of an array, writes to an input, or accesses an address that is not a multiple of the access's size;
 - uses a word that another thread has written, or overwrites a word that another thread has used, without a barrier in between;
 - ends, or waits at another barrier, while other threads of its block wait at a barrier; or shuffles with a thread that does not;
+- waits for a number in memory that does not come;
 - executes an instruction that the emulator does not know.
 
-Outputs and shared memory begin as NaN. Between two barriers, the warps run in a random order.
+Outputs and shared memory begin as NaN. Between two barriers, the warps run in a random order. The blocks of a cooperative kernel, which
+may wait for each other, also run in a random order.
 """
 import collections
 import functools
@@ -20,7 +22,7 @@ TYPES = {f"{kind}{8 * size}": np.dtype(f"{letter}{size}") for size in (1, 2, 4, 
          if (kind, size) != ("f", 1)} | {"pred": np.dtype(bool)}
 PAGE = 256  # bytes: arrays begin at a page, with an unused page in between
 MANY = np.int32(2**31 - 1)
-SHARED_MOST = 227 * 1024  # bytes per block of an H100
+SHARED_MOST, MULTIPROCESSORS = 227 * 1024, 132  # of an H100; bytes per block
 
 
 class Fault(Exception):
@@ -164,7 +166,7 @@ ARITHMETIC = [
     (r"cvta(?:\.to)?\.(?:global|local)\.u64", "", lambda: np.copy),
 ]
 MEMORY = re.compile(r"(ld|st)\.(param|global|shared|local)(?:\.nc)?(?:\.v([24]))?\.(\w+)")
-CONTROL = re.compile(r"bra(\.uni)?|ret|bar\.sync")
+CONTROL = re.compile(r"bra(\.uni)?|ret|trap|bar(rier)?\.sync|ld\.acquire\.gpu\.u32")
 
 
 @functools.cache
@@ -187,6 +189,7 @@ class Kernel:
         self.parameter_bytes = sum(int(size) for size in re.findall(r"\.param .*\[(\d+)\]", head))
         self.parameter_bytes += sum(int(bits) // 8 for bits in re.findall(r"\.param \.\w(\d+) \w+[,\s)]", head))
         self.most_threads = int(re.search(r"\.maxntid (\d+)", head)[1])
+        self.is_cooperative = "%envreg" in body
         self.local_bytes = sum(int(size) for size in re.findall(r"\.local .*\[(\d+)\]", body))
         self.registers = {prefix: TYPES[kind] for kind, prefix in re.findall(r"\.reg \.(\w+)\s+(%\w+?)(?:<\d+>)?;", body)}
         self.blocks, self.labels = [[]], {}
@@ -209,6 +212,8 @@ class Kernel:
 
     def compile(self, instruction):
         """Returns a function that executes an instruction in a Launch."""
+        if instruction.opcode in ("ld.acquire.gpu.u32", "atom.add.release.gpu.u32"):
+            return self.compile_atomic(instruction)
         if CONTROL.fullmatch(instruction.opcode):
             return None
         if memory := MEMORY.fullmatch(instruction.opcode):
@@ -261,7 +266,7 @@ class Kernel:
             bits = int(operand) & (1 << 8 * to.itemsize) - 1
             value = np.array(bits, f"u{to.itemsize}").view(to)[()]
             return lambda launch: value
-        special = operand.startswith(("%tid", "%ntid", "%ctaid", "%nctaid", "%globaltimer"))
+        special = operand.startswith(("%tid", "%ntid", "%ctaid", "%nctaid", "%globaltimer", "%envreg"))
 
         def read(launch):
             values = launch.special[operand][launch.running] if special else launch.read(operand)
@@ -304,6 +309,28 @@ class Kernel:
                 else:
                     memory.track(launch, text, places + i, dtype, None)
                     part(launch, cells[places + i])
+        return access
+
+    def compile_atomic(self, instruction):
+        """The accesses of the barrier between all blocks (cooperative_groups::grid_group::sync). It has been passed when all blocks
+        have added to its word."""
+        to, at, *more = instruction.operands
+        write, address, text = self.writer(to), self.reader(at.strip("[]"), "u64"), instruction.text
+        add = more and self.reader(more[0], "u32")
+
+        def access(launch):
+            gpu, addresses = launch.gpu, launch.spread(address(launch)).astype(np.int64)
+            places = gpu.places(launch, text, addresses, 4, bool(add)) // 4
+            cells, found = gpu.cells(np.dtype(np.uint32)), np.zeros(len(places), np.uint32)
+            terms = launch.spread(add(launch)) if add else np.zeros(len(places), np.uint32)
+            for i, (place, term) in enumerate(zip(places, terms)):
+                found[i] = cells[place]
+                cells[place] += term
+            write(launch, found)
+            if add:
+                launch.arrived += len(places)
+                if launch.arrived % launch.blocks == 0:
+                    gpu.forget_accesses()
         return access
 
     def compile_shuffle(self, instruction):
@@ -431,6 +458,7 @@ class Gpu(Memory):
         self.owners = np.zeros(size // PAGE, np.int16)
         self.ends = [0]
         self.constants = {}  # addresses of the tables of kernels
+        self.grid_barrier = self.input("grid barrier", np.zeros(2, np.uint32), writable=True)
         self.launched = collections.Counter()
 
     def input(self, name, values, writable=False, offset=0):
@@ -481,6 +509,10 @@ class Gpu(Memory):
             self.details.add_traffic(launch, at, size, store)
         return at
 
+    def forget_accesses(self):
+        self.readers[:self.used // 4] = 0
+        self.writers[:self.used // 4] = 0
+
     def launch(self, kernel, grid, threads, shared_bytes, *arguments):
         """Runs a kernel. `grid`: the number of blocks, or a tuple (x, y, z)."""
         x, y, z = grid if isinstance(grid, tuple) else (grid, 1, 1)
@@ -490,16 +522,17 @@ class Gpu(Memory):
         if not (0 < threads <= kernel.most_threads and shared_bytes <= SHARED_MOST and 0 < x < 2**31 and 0 < y < 65536 and 0 < z < 65536):
             raise Fault(f"{kernel.name}: impossible launch of {x}·{y}·{z} blocks, {threads} threads, {shared_bytes} bytes")
         blocks = np.arange(x * y * z)
-        if self.most_blocks and len(blocks) > self.most_blocks:
+        if kernel.is_cooperative and len(blocks) > MULTIPROCESSORS:
+            raise Fault(f"{kernel.name}: {len(blocks)} blocks cannot run at once")
+        if self.most_blocks and len(blocks) > self.most_blocks and not kernel.is_cooperative:
             blocks = blocks[np.linspace(0, len(blocks) - 1, self.most_blocks).astype(int)]
         for symbol, table in kernel.symbols.items():
             if table is not None and symbol not in self.constants:
                 self.constants[symbol] = self.input(symbol, table).address
-        self.readers[:self.used // 4] = 0
-        self.writers[:self.used // 4] = 0
+        self.forget_accesses()
         self.launched[kernel.name] += 1
         issued, executed = collections.Counter(), collections.Counter()
-        at_once = max(1, 16384 // threads)
+        at_once = len(blocks) if kernel.is_cooperative else max(1, 16384 // threads)
         with np.errstate(all="ignore"):
             for first in range(0, len(blocks), at_once):
                 counts = Launch(self, kernel, (x, y, z), blocks[first:first + at_once], threads, shared_bytes, parameters).run()
@@ -532,11 +565,11 @@ def pack(members):
 
 class Launch:
     """The execution of some blocks of a kernel. The threads run in lockstep; of those apart, the lowest basic block first."""
-    WAITING, ENDED = 1 << 40, 1 << 41
+    SPINNING, WAITING, ENDED = 1 << 39, 1 << 40, 1 << 41
 
     def __init__(self, gpu, kernel, grid, blocks, threads, shared_bytes, parameters):
         self.gpu, self.kernel, self.details = gpu, kernel, gpu.details
-        self.count = len(blocks) * threads
+        self.count, self.blocks, self.arrived = len(blocks) * threads, len(blocks), 0
         self.every = np.arange(self.count)
         self.block = self.every // threads  # within this launch
         thread = self.every % threads
@@ -544,7 +577,8 @@ class Launch:
         self.number = (blocks[self.block] * threads + thread + 1).astype(np.int32)
         at = blocks[self.block]
         values = {"%tid.x": thread, "%ctaid.x": at % grid[0], "%ctaid.y": at // grid[0] % grid[1], "%ctaid.z": at // grid[0] // grid[1],
-                  "%ntid.x": np.full(self.count, threads)}
+                  "%ntid.x": np.full(self.count, threads), "%tid.y": 0 * at, "%tid.z": 0 * at,
+                  "%envreg1": np.full(self.count, gpu.grid_barrier.address >> 32), "%envreg2": np.full(self.count, gpu.grid_barrier.address)}
         values |= {f"%nctaid.{axis}": np.full(self.count, size) for axis, size in zip("xyz", grid)}
         self.special = {name: v.astype(np.uint32) for name, v in values.items()}
         self.special["%globaltimer"] = np.full(self.count, gpu.clock(gpu.launched[kernel.name]), np.uint64)
@@ -590,12 +624,16 @@ class Launch:
         self.at = self.turns()  # turn · number of basic blocks + basic block
         self.turn = self.at.copy()
         self.resume = np.zeros(self.count, np.int64)  # where a waiting thread continues
+        rounds = 0  # in which all threads waited for a number in memory
         while True:
             next_at = self.at.min()
             if next_at == self.ENDED:
                 return [self.count_opcodes(times) for times in passes]
-            if next_at == self.WAITING:
-                self.release()
+            if next_at >= self.SPINNING:
+                rounds = 0 if self.release() else rounds + 1
+                if rounds == 3:
+                    self.fail("ld.acquire", self.at == self.SPINNING, "waits for a number in memory that does not come")
+                self.at = np.where(self.at == self.SPINNING, self.turn + self.resume, self.at)
                 continue
             here = np.nonzero(self.at == next_at)[0]
             self.running = slice(None) if len(here) == self.count else here
@@ -613,7 +651,10 @@ class Launch:
             if execute is None:
                 if instruction.opcode == "ret":
                     target = np.where(holds, self.ENDED, target) if instruction.predicate else self.ENDED
-                elif instruction.opcode == "bar.sync":
+                elif instruction.opcode == "trap":
+                    self.running = chosen
+                    self.fail("trap", np.ones(len(chosen), bool), "stops the kernel")
+                elif instruction.opcode in ("bar.sync", "barrier.sync"):
                     if instruction.predicate or instruction.operands != ["0"]:
                         raise Unknown(f"{self.kernel.name}: the emulator does not know {instruction.text}")
                     self.resume[here] = number + 1
@@ -621,6 +662,10 @@ class Launch:
                 else:
                     goal = self.kernel.labels[instruction.operands[0]] + self.turn[here]
                     target = np.where(holds, goal, target) if instruction.predicate else goal
+            elif instruction.opcode == "ld.acquire.gpu.u32":
+                execute(self)
+                self.resume[here] = number + 1
+                target = self.SPINNING
             elif instruction.predicate and len(chosen) < len(here):
                 if len(chosen):
                     before, self.running = self.running, chosen
@@ -631,20 +676,26 @@ class Launch:
         self.at[here] = target
 
     def release(self):
-        """All threads have ended or wait at a barrier."""
+        """All threads have ended, or wait at a barrier or for a number in memory. Releases blocks of which all threads wait at a barrier,
+        but not all blocks if the kernel is cooperative. Returns whether there were any."""
         self.running = slice(None)
-        waits = self.at == self.WAITING
-        ended_too = (np.bincount(self.block, ~waits) > 0) & (np.bincount(self.block, waits) > 0)
-        first = np.zeros(self.block[-1] + 1, np.int64)
+        waits, spins = self.at == self.WAITING, np.bincount(self.block, self.at == self.SPINNING) > 0
+        ready = (np.bincount(self.block, waits) > 0) & ~spins
+        if self.kernel.is_cooperative and np.count_nonzero(ready) > 1:
+            some = self.gpu.random.permutation(np.nonzero(ready)[0])[::2]
+            ready = np.isin(np.arange(self.blocks), some)
+        first = np.zeros(self.blocks, np.int64)
         first[self.block[waits]] = self.resume[waits]
-        apart = ended_too[self.block] & ~waits | waits & (self.resume != first[self.block])
+        apart = ready[self.block] & (~waits | (self.resume != first[self.block]))
         if apart.any():
             self.fail("bar.sync", apart, "does not wait at the barrier at which other threads of its block wait")
-        shared = self.memories["shared"]
-        shared.readers[:] = 0
-        shared.writers[:] = 0
-        self.turn = self.turns()
-        self.at = np.where(waits, self.turn + self.resume, self.at)
+        shared, released = self.memories["shared"], ready[self.block]
+        for accesses in (shared.readers, shared.writers):
+            accesses.reshape(self.blocks, shared.stride // 4)[ready] = 0
+        turns = self.turns()
+        self.turn = np.where(released, turns, self.turn)
+        self.at = np.where(released, self.turn + self.resume, self.at)
+        return ready.any()
 
     def count_opcodes(self, passes):
         counts = collections.Counter()

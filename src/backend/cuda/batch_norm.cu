@@ -21,18 +21,31 @@ int width_for(const BatchNormShape& shape) {
     return shape.x_type == TensorType::float32 && shape.y_type == TensorType::float32 ? 1 : 8;
 }
 
+/// Returns a cut into at most `most_blocks` blocks, or the number of groups of channels if there are more.
+RowCut cut_into(std::int64_t most_blocks, const BatchNormShape& shape, std::int64_t rows_of_thread,
+                int most_lane_bits) {
+    const int width = width_for(shape);
+    const RowCut any = cut_rows(1, shape.channels, width, 1, 1, most_lane_bits);
+    const std::int64_t most_parts = std::max<std::int64_t>(1, most_blocks / any.grid(1, width).blocks_x);
+    return cut_rows(rows_of(shape), shape.channels, width, rows_of_thread, most_parts, most_lane_bits);
+}
+
 /// The division of the sums over the rows into blocks. A small batch is also divided into enough blocks to fill the
 /// GPU.
 RowCut cut_sums(const BatchNormShape& shape, const DeviceFacts& facts) {
-    const RowCut any = cut_rows(1, shape.channels, width_for(shape), 1, 1);
-    const std::int64_t groups = any.grid(1, width_for(shape)).blocks_x;
-    const std::int64_t most_parts = std::max<std::int64_t>(1, std::int64_t{4} * facts.multiprocessors / groups);
-    return cut_rows(rows_of(shape), shape.channels, width_for(shape), 8, most_parts);
+    return cut_into(std::int64_t{4} * facts.multiprocessors, shape, 8, 5);
+}
+
+/// The division of a ResidentBatchNorm. Each block adds the sums of all parts for its channels, so it has few channels.
+RowCut cut_resident(const BatchNormShape& shape, const DeviceFacts& facts) {
+    return cut_into(facts.multiprocessors, shape, 4, 3);
 }
 
 std::size_t partial_bytes(const BatchNormShape& shape, const DeviceFacts& facts) {
-    const Grid grid = cut_sums(shape, facts).grid(rows_of(shape), width_for(shape));
-    return static_cast<std::size_t>(grid.blocks_y * 2 * shape.channels) * sizeof(double);
+    const auto parts = [&](const RowCut& cut) { return cut.grid(rows_of(shape), width_for(shape)).blocks_y; };
+    return static_cast<std::size_t>(std::max(parts(cut_sums(shape, facts)), parts(cut_resident(shape, facts))) * 2 *
+                                    shape.channels) *
+           sizeof(double);
 }
 
 template <class X, class Y>
@@ -43,6 +56,8 @@ public:
           shape_(shape),
           sums_cut_(cut_sums(shape, stream.facts())),
           apply_cut_(cut_rows(rows_of(shape), shape.channels, width, 4, 65535)),
+          resident_cut_(cut_resident(shape, stream.facts())),
+          facts_(stream.facts()),
           scratch_(stream.scratch(partial_bytes(shape, stream.facts()))) {
         const auto channels = static_cast<std::size_t>(shape.channels);
         doubles_ = stream.allocate(2 * (3 * channels + 1) * sizeof(double));
@@ -62,9 +77,14 @@ public:
     void forward(const Pass& pass, std::span<const float* const> x, float* y) override {
         const bool training = pass.mode == Mode::training;
         const StepState* state = own(pass.step).view().state;
+        const BatchNormGradient<X, Y, width> only_x{
+            .activation = shape_.activation, .x = numbers(x[0]), .y = nullptr, .grad_y = nullptr};
+        if (training && is_resident(pass)) {
+            run_resident<false>(state, only_x, nullptr, reinterpret_cast<Y*>(y));
+            return;
+        }
         if (training) {
-            sum_rows(pass, {.activation = Activation::none, .x = numbers(x[0]), .y = nullptr, .grad_y = nullptr},
-                     nullptr);
+            sum_rows(pass, only_x, nullptr);
             if (pass.group != nullptr) {
                 pass.group->sum(memory_.forward_sums, forward_sums());
             }
@@ -89,6 +109,10 @@ public:
                                                       .x = numbers(x[0]),
                                                       .y = reinterpret_cast<const Y*>(y),
                                                       .grad_y = reinterpret_cast<const Y*>(grad_y)};
+        if (is_resident(pass)) {
+            run_resident<true>(own(pass.step).view().state, gradient, grad_parameters, reinterpret_cast<X*>(grad_x[0]));
+            return;
+        }
         sum_rows(pass, gradient, grad_parameters);
         if (pass.group != nullptr) {
             pass.group->sum(memory_.backward_sums, backward_sums());
@@ -125,6 +149,38 @@ private:
                 .memory = memory_};
     }
 
+    /// Whether one kernel can do a pass of training.
+    [[nodiscard]] bool is_resident(const Pass& pass) const {
+        return width > 1 && pass.group == nullptr &&
+               resident_cut_.grid(rows_of(shape_), width).blocks_x <= facts_.multiprocessors;
+    }
+
+    template <bool is_backward>
+    void run_resident(const StepState* state, const BatchNormGradient<X, Y, width>& gradient, float* grad_parameters,
+                      std::conditional_t<is_backward, X, Y>* results) const {
+        if constexpr (width > 1) {
+            using Kernel = ResidentBatchNorm<X, Y, width, is_backward>;
+            Grid grid = resident_cut_.grid(rows_of(shape_), width);
+            const std::int64_t rows_of_thread =
+                groups_of(resident_cut_.rows_of_part, RowCut::threads >> resident_cut_.lane_bits);
+            const std::size_t room = std::max(facts_.shared_bytes_most, Kernel::sums_bytes) - Kernel::sums_bytes;
+            const auto kept = std::min(static_cast<std::size_t>(rows_of_thread), room / Kernel::kept_row_bytes);
+            grid.shared_bytes = Kernel::sums_bytes + kept * Kernel::kept_row_bytes;
+            FINCH_CUDA(launch(stream_, grid,
+                              Kernel{.state = state,
+                                     .pixels = shape_.pixels,
+                                     .rows = rows_of(shape_),
+                                     .cut = resident_cut_,
+                                     .parts = static_cast<int>(grid.blocks_y),
+                                     .kept = static_cast<int>(kept),
+                                     .gradient = gradient,
+                                     .statistics = statistics(),
+                                     .partial = static_cast<double*>(scratch_->get()),
+                                     .grad_parameters = grad_parameters,
+                                     .results = results}));
+        }
+    }
+
     /// Computes the sums for each channel; see BatchNormTotals.
     void sum_rows(const Pass& pass, const BatchNormGradient<X, Y, width>& gradient, float* grad_parameters) const {
         const StepState* state = own(pass.step).view().state;
@@ -155,7 +211,8 @@ private:
 
     cudaStream_t stream_;
     BatchNormShape shape_;
-    RowCut sums_cut_, apply_cut_;
+    RowCut sums_cut_, apply_cut_, resident_cut_;
+    DeviceFacts facts_;
     std::shared_ptr<const Scratch> scratch_;
     StreamMemory doubles_;
     StreamMemory factors_;

@@ -26,6 +26,14 @@ requires requires {
 }
 inline constexpr int least_blocks<Kernel> = Kernel::least_blocks;
 
+/// A kernel with the body before_grid_sync(thread), a barrier for all threads of the grid, and after_grid_sync(thread).
+/// Both bodies have the same shared memory. The device must have room for all blocks at once: with at most as many
+/// blocks as multiprocessors it has. Such a kernel is never part of a gang.
+template <class Kernel>
+concept Cooperative = requires {
+    Kernel::is_cooperative;
+};
+
 /// Returns how many groups of `size` are needed for `count` elements.
 [[nodiscard]] constexpr std::int64_t groups_of(std::int64_t count, std::int64_t size) {
     return (count + size - 1) / size;

@@ -16,8 +16,9 @@
 //
 //     template <class Thread> FINCH_DEVICE void operator()(Thread& thread) const;
 //
-// The tests can therefore run the same body, including barriers, on a CPU. The first kernel of a step has the member
-// `static constexpr bool begins_step = true` and one thread: in a gang it counts the member's steps (GangSteps::begin).
+// or the two bodies of a Cooperative kernel (grid.hpp). The tests can therefore run the same body, including barriers,
+// on a CPU. The first kernel of a step has the member `static constexpr bool begins_step = true` and one thread: in a
+// gang it counts the member's steps (GangSteps::begin).
 //
 // In a template, write `grid = Grid{.threads = 64}` with the type: nvcc 13.0 would assign the values of
 // `grid = {.threads = 64}` by position. With nvcc 13.0, the headers of fmt do not compile in a .cu file.
@@ -82,10 +83,12 @@ template <class Kernel>
 /// Launches `kernel` on `stream`. Returns CUDA's error code; the caller checks it with FINCH_CUDA.
 template <class Kernel>
 [[nodiscard]] cudaError_t launch(cudaStream_t stream, const Grid& grid, const Kernel& kernel) {
-    if (recording != nullptr) {
-        const auto* bytes = reinterpret_cast<const std::byte*>(&kernel);
-        recording->push_back(
-            {&enqueue_for_gang<Kernel>, grid, begins_step<Kernel>, std::vector(bytes, bytes + sizeof kernel)});
+    if constexpr (!Cooperative<Kernel>) {
+        if (recording != nullptr) {
+            const auto* bytes = reinterpret_cast<const std::byte*>(&kernel);
+            recording->push_back(
+                {&enqueue_for_gang<Kernel>, grid, begins_step<Kernel>, std::vector(bytes, bytes + sizeof kernel)});
+        }
     }
     return enqueue(stream, grid, kernel);
 }

@@ -16,6 +16,7 @@ void reset();
 void set_devices(int count);
 void set_memory(std::size_t bytes);             ///< of each device
 void set_device_name(const std::string& name);  ///< of each device
+void set_multiprocessors(int count);            ///< of each device
 /// The time at which streams run their work. `at_once`: immediately. `late`: only if the program waits for the work, so
 /// a missing synchronisation reads old values. `others_first`: late, but all other streams run before the stream for
 /// which the program waits, as far as their dependencies allow.

@@ -51,6 +51,7 @@ void reset() {
     machine().forgives = false;
     machine().has_pools = true;
     machine().device_name = "stand-in of a GPU";
+    machine().multiprocessors = 132;
     machine().was_called = false;
     machine().clock = nullptr;
     for (const auto& line : machine().lines) {
@@ -66,6 +67,12 @@ void set_memory(std::size_t bytes) {
 }
 void set_device_name(const std::string& name) {
     machine().device_name = name;
+}
+void set_multiprocessors(int count) {
+    machine().multiprocessors = count;
+}
+int multiprocessors() {
+    return machine().multiprocessors;
 }
 void set_execution(Execution execution) {
     drain_all();
@@ -149,7 +156,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index) {
     std::snprintf(properties->name, sizeof properties->name, "%s", machine().device_name.c_str());
     properties->major = 9;
     properties->minor = 0;
-    properties->multiProcessorCount = 132;
+    properties->multiProcessorCount = machine().multiprocessors;
     properties->totalGlobalMem = machine().memory;
     properties->sharedMemPerBlockOptin = most_shared_bytes;
     properties->uuid.bytes[15] = static_cast<char>(index + 1);

@@ -45,6 +45,10 @@ Block::Block(int threads, std::size_t shared_bytes)
       shared_(new unsigned char[std::max<std::size_t>(1, shared_bytes)]),
       slots_(static_cast<std::size_t>(threads) * slot_bytes) {}
 
+void Block::clear_shared() {
+    std::memset(shared_.get(), 0xff, shared_bytes_);
+}
+
 unsigned char* Block::slot(int index) {
     if (index < 0 || index >= threads_) {
         fail("a shuffle with a lane that the block does not have");
@@ -55,7 +59,6 @@ unsigned char* Block::slot(int index) {
 void Block::run(const std::function<void(int)>& body) {
     body_ = &body;
     present = this;
-    std::memset(shared_.get(), 0xff, shared_bytes_);  // NaN: makes reads of uninitialised memory visible
     const std::vector<int> order = turns(threads_);
     for (const int index : order) {
         fibers()[static_cast<std::size_t>(index)].waits = Wait::nothing;

@@ -27,12 +27,15 @@ struct Fiber {
     Wait waits = Wait::nothing;
 };
 
-/// Runs blocks of the same size, one after another. Only one Block may run at a time.
+/// Runs blocks of the same size, one after another. Only one Block may run at a time. The shared memory is kept.
 class Block {
 public:
     static constexpr std::size_t slot_bytes = 16;
 
     Block(int threads, std::size_t shared_bytes);
+
+    /// Fills the shared memory with NaN, so that reads of uninitialised memory are visible.
+    void clear_shared();
 
     /// Runs one block: calls `body(index)` for every thread. Aborts the program with a message if not all threads of a
     /// block reach a barrier, or not all threads of a warp reach a shuffle.

@@ -10,6 +10,7 @@
 #include <cuda_runtime.h>
 #include <functional>
 #include <memory>
+#include <vector>
 
 // Replaces src/backend/cuda/nvcc/kernel_entry.hpp in tests. Kernels run on the CPU, one block after another. Each
 // thread of a block is a fiber, so barriers and shuffles have the same meaning as on a GPU.
@@ -30,6 +31,8 @@ void submit(cudaStream_t stream, std::function<void()> work);
 /// Returns the device clock that kernels read. It is the host's clock, or the clock that a test has set with
 /// set_clock() (control.hpp).
 [[nodiscard]] std::uint64_t device_nanoseconds();
+
+[[nodiscard]] int multiprocessors();  ///< of the device
 
 /// A variable per kernel type. The stand-in uses its address as the address of the kernel.
 template <class Kernel>
@@ -77,18 +80,40 @@ private:
     int index_;
 };
 
-template <class Kernel>
-void run_grid(const Grid& grid, const Kernel& kernel) {
-    rehearsal::Block block(grid.threads, grid.shared_bytes);
+/// Calls body(thread) for each thread. `block_at(x, y, z)` returns the memory of a block.
+void run_blocks(const Grid& grid, const auto& block_at, const auto& body) {
     for (std::int64_t z = 0; z < grid.blocks_z; ++z) {
         for (std::int64_t y = 0; y < grid.blocks_y; ++y) {
             for (std::int64_t x = 0; x < grid.blocks_x; ++x) {
+                rehearsal::Block& block = block_at(x, y, z);
                 block.run([&](int index) {
                     Thread thread(block, grid, x, y, z, index);
-                    kernel(thread);
+                    body(thread);
                 });
             }
         }
+    }
+}
+
+template <class Kernel>
+void run_grid(const Grid& grid, const Kernel& kernel) {
+    if constexpr (Cooperative<Kernel>) {
+        std::vector<rehearsal::Block> blocks;
+        for (std::int64_t i = 0; i < grid.blocks_x * grid.blocks_y * grid.blocks_z; ++i) {
+            blocks.emplace_back(grid.threads, grid.shared_bytes).clear_shared();
+        }
+        const auto block_at = [&](std::int64_t x, std::int64_t y, std::int64_t z) -> rehearsal::Block& {
+            return blocks[static_cast<std::size_t>((z * grid.blocks_y + y) * grid.blocks_x + x)];
+        };
+        run_blocks(grid, block_at, [&](Thread& thread) { kernel.before_grid_sync(thread); });
+        run_blocks(grid, block_at, [&](Thread& thread) { kernel.after_grid_sync(thread); });
+    } else {
+        rehearsal::Block block(grid.threads, grid.shared_bytes);
+        const auto cleared = [&](auto...) -> rehearsal::Block& {
+            block.clear_shared();
+            return block;
+        };
+        run_blocks(grid, cleared, [&](Thread& thread) { kernel(thread); });
     }
 }
 
@@ -99,6 +124,9 @@ template <class Kernel>
                       grid.threads <= Kernel::max_threads && Kernel::max_threads <= 1024;
     if (!fits) {
         return cudaErrorInvalidConfiguration;
+    }
+    if (Cooperative<Kernel> && grid.blocks_x * grid.blocks_y * grid.blocks_z > rehearsal::multiprocessors()) {
+        return cudaErrorCooperativeLaunchTooLarge;
     }
     const void* function = &rehearsal::kernel_address<Kernel>;
     if (const cudaError_t code = allow_shared_memory(function, grid.shared_bytes); code != cudaSuccess) {

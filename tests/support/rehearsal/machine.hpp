@@ -67,6 +67,7 @@ struct Machine {
     int devices = 1;
     std::size_t memory = std::size_t{1} << 30;
     std::string device_name = "stand-in of a GPU";
+    int multiprocessors = 132;
     Execution execution = Execution::at_once;
     std::map<std::string, int> counts;
     std::map<std::string, std::pair<int, cudaError_t>> failures;  ///< remaining calls, error code

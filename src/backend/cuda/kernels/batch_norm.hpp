@@ -13,8 +13,9 @@
 #include <type_traits>
 
 // Batch normalisation over (batch, pixels, channels), like src/backend/cpu/batch_norm.cpp. The sums run over all rows
-// of pixels except padding. Each block sums its part of the rows. Another kernel then adds the sums of the parts in a
-// fixed order. `X` is the type of x and its gradient, `Y` that of y and its gradient.
+// of pixels except padding. Each block sums its part of the rows. Another kernel (or the same kernel after all blocks
+// have done so, ResidentBatchNorm) then adds the sums of the parts in a fixed order. `X` is the type of x and its
+// gradient, `Y` that of y and its gradient.
 namespace finch::backend::cuda {
 
 /// The numbers that a layer keeps per channel in device memory.
@@ -43,44 +44,88 @@ struct BatchNormFactors {
     [[nodiscard]] FINCH_DEVICE float normalised(float x, int k) const {
         return std::fma(x - mean.at(k), scale.at(k), shift.at(k));
     }
+    template <class Y, class X>
+    [[nodiscard]] FINCH_DEVICE Vector<Y, width> normalise(Activation activation, const Vector<X, width>& xs) const {
+        Vector<Y, width> ys;
+        FINCH_UNROLL for (int k = 0; k < width; ++k) {
+            ys.set(k, activate(activation, normalised(xs.at(k), k)));
+        }
+        return ys;
+    }
+};
+
+/// Numbers of x and grad_y at the same place.
+template <class X, class Y, int width>
+struct BatchNormRow {
+    Vector<X, width> x;
+    Vector<Y, width> grad;
 };
 
 /// Computes the gradient before the activation, grad_y · f′. For relu the slope is computed from x, so y is not read.
 template <class X, class Y, int width>
 struct BatchNormGradient {
+    using Row = BatchNormRow<X, Y, width>;
     Activation activation;
     const X* x;
     const Y* y;
-    const Y* grad_y;
+    const Y* grad_y;  ///< null in forward
 
-    /// Reads the gradients of `width` numbers; `xs` are the numbers of x at the same place.
-    [[nodiscard]] FINCH_DEVICE Vector<float, width> at(std::int64_t element, const Vector<X, width>& xs,
+    [[nodiscard]] FINCH_DEVICE Row read(std::int64_t element) const {
+        return {load<width>(x + element), grad_y == nullptr ? Vector<Y, width>{} : load<width>(grad_y + element)};
+    }
+    /// Returns the gradients of the numbers `row` at `element`.
+    [[nodiscard]] FINCH_DEVICE Vector<float, width> at(std::int64_t element, const Row& row,
                                                        const BatchNormFactors<width>& factors) const {
-        const auto grads = load<width>(grad_y + element);
         Vector<Y, width> ys;
         if (activation != Activation::none && activation != Activation::relu) {
             ys = load<width>(y + element);
         }
         Vector<float, width> result;
         FINCH_UNROLL for (int k = 0; k < width; ++k) {
-            result.numbers[k] = grads.at(k);
+            result.numbers[k] = row.grad.at(k);
             if (activation == Activation::relu) {
-                result.numbers[k] = factors.normalised(xs.at(k), k) > 0.0F ? result.numbers[k] : 0.0F;
+                result.numbers[k] = factors.normalised(row.x.at(k), k) > 0.0F ? result.numbers[k] : 0.0F;
             } else if (activation != Activation::none) {
                 result.numbers[k] = times_slope(activation, ys.at(k), result.numbers[k]);
             }
         }
         return result;
     }
+    /// Returns the gradients of x.
+    [[nodiscard]] FINCH_DEVICE Vector<X, width> of_x(std::int64_t element, const Row& row,
+                                                     const BatchNormFactors<width>& factors) const {
+        const auto before = at(element, row, factors);
+        Vector<X, width> result;
+        FINCH_UNROLL for (int k = 0; k < width; ++k) {
+            const float centred = row.x.at(k) - factors.mean.at(k);
+            result.set(k,
+                       before.at(k) * factors.scale.at(k) + centred * factors.of_x.at(k) + factors.shift_of_grad.at(k));
+        }
+        return result;
+    }
 };
+
+/// Adds a row's terms of Σ value and Σ value · x.
+template <class Term, class Values, class X, int width>
+FINCH_DEVICE void add_terms(const Values& values, const Vector<X, width>& xs, Term (&terms)[2][width]) {
+    FINCH_UNROLL for (int k = 0; k < width; ++k) {
+        const auto value = static_cast<Term>(values.at(k));
+        terms[0][k] += value;
+        terms[1][k] += value * static_cast<Term>(xs.at(k));
+    }
+}
+
+/// The type in which 8 rows are added if x is bfloat16, before they are added in double (sum_rows). Products in Σ x²
+/// are exact in float.
+template <class X>
+using BatchNormTerm = std::conditional_t<std::is_same_v<X, float>, double, float>;
 
 /// The kernel that computes `partial` (parts, 2, channels): Σ x and Σ x² of each part of the rows or, in backward
 /// (gradient.grad_y is not null), Σ grad and Σ grad · x. Grid and shared memory: see sum_rows().
 template <class X, class Y, int width>
 struct BatchNormPartials {
     static constexpr int max_threads = RowCut::threads;
-    /// For bfloat16 x, 8 rows are added in float, then in double (sum_rows). Products in Σ x² are exact in float.
-    using Term = std::conditional_t<std::is_same_v<X, float>, double, float>;
+    using Term = BatchNormTerm<X>;
     const StepState* state;
     std::int64_t pixels;
     RowCut cut;
@@ -96,28 +141,20 @@ struct BatchNormPartials {
         if (gradient.grad_y != nullptr && share.channel < cut.channels) {
             of = {factors, cut.channels, share.channel};
         }
-        sum_rows<2, width, double, Term>(thread, share, cut, partial,
-                                         [&](std::int64_t element, Term(&terms)[2][width]) {
-                                             const auto xs = load<width>(gradient.x + element);
-                                             if (gradient.grad_y == nullptr) {
-                                                 add(xs, xs, terms);
-                                             } else {
-                                                 add(gradient.at(element, xs, of), xs, terms);
-                                             }
-                                         });
-    }
-
-private:
-    FINCH_DEVICE static void add(const auto& values, const Vector<X, width>& xs, Term (&terms)[2][width]) {
-        FINCH_UNROLL for (int k = 0; k < width; ++k) {
-            const auto value = static_cast<Term>(values.at(k));
-            terms[0][k] += value;
-            terms[1][k] += value * static_cast<Term>(xs.at(k));
-        }
+        sum_rows<2, width, double, Term>(
+            thread, share, cut, partial, [&](std::int64_t element) { return gradient.read(element); },
+            [&](std::int64_t element, const auto& row, Term(&terms)[2][width]) {
+                if (gradient.grad_y == nullptr) {
+                    add_terms(row.x, row.x, terms);
+                } else {
+                    add_terms(gradient.at(element, row, of), row.x, terms);
+                }
+            });
     }
 };
 
-/// Computes the mean, scale and shift of each channel, and what backward needs.
+/// Computes the mean, scale and shift of each channel, and what backward needs. `total` is the number of values of the
+/// whole batch.
 struct BatchNormStatistics {
     std::int64_t channels;
     double momentum;
@@ -127,46 +164,63 @@ struct BatchNormStatistics {
     std::int64_t skipped_bias_offset;  ///< BatchNormShape::skipped_bias_offset
     BatchNormMemory memory;
 
-    /// Computes the factors from the sums over the `total` values of the whole batch, and updates the running
-    /// statistics.
-    FINCH_DEVICE void train(std::int64_t c, double total) const {
-        if (total > 0) {  // a part of a batch may be empty
-            const double mean = memory.forward_sums[c] / total;
-            const double variance = std::fmax(0.0, memory.forward_sums[channels + c] / total - mean * mean);
-            follow(buffers[c], mean + bias_before(c));
-            follow(buffers[channels + c], variance * total / std::fmax(1.0, total - 1));
-            set(c, mean, variance);
-        } else {
-            validate(c);
+    struct Moments {
+        double mean, variance, inverse_deviation;
+    };
+
+    /// Returns the moments of the batch or, without values (a part of a batch may be empty), the running ones.
+    [[nodiscard]] FINCH_DEVICE Moments moments(std::int64_t c, double sum, double square_sum, double total) const {
+        if (total <= 0) {
+            return moments_of(double{buffers[c]} - bias_before(c), double{buffers[channels + c]});
+        }
+        const double mean = sum / total;
+        return moments_of(mean, std::fmax(0.0, square_sum / total - mean * mean));
+    }
+    /// Updates the running statistics, and keeps for backward the moments and what they give.
+    FINCH_DEVICE void keep(std::int64_t c, const Moments& of, double total) const {
+        if (total > 0) {
+            follow(buffers[c], of.mean + bias_before(c));
+            follow(buffers[channels + c], of.variance * total / std::fmax(1.0, total - 1));
+        }
+        memory.mean[c] = of.mean;
+        memory.inverse_deviation[c] = of.inverse_deviation;
+        set_factors(c, of, memory.factors + c, channels);
+    }
+    /// Writes mean, scale and shift to factors[0], factors[stride] and factors[2 · stride].
+    FINCH_DEVICE void set_factors(std::int64_t c, const Moments& of, float* factors, std::int64_t stride) const {
+        factors[0] = static_cast<float>(of.mean);
+        factors[stride] = static_cast<float>(static_cast<double>(parameters[c]) * of.inverse_deviation);
+        factors[2 * stride] = parameters[channels + c];
+    }
+    /// Returns Σ grad · normalised x.
+    [[nodiscard]] FINCH_DEVICE double normalised_sum(std::int64_t c, double grad_sum, double grad_x_sum) const {
+        return (grad_x_sum - memory.mean[c] * grad_sum) * memory.inverse_deviation[c];
+    }
+    FINCH_DEVICE void set_gradients(std::int64_t c, double grad_sum, double normalised, float* grad_parameters) const {
+        grad_parameters[c] = static_cast<float>(normalised);
+        grad_parameters[channels + c] = static_cast<float>(grad_sum);
+        if (skipped_bias_offset != 0) {
+            grad_parameters[skipped_bias_offset + c] = 0.0F;
         }
     }
-    /// Computes the factors from the running statistics.
-    FINCH_DEVICE void validate(std::int64_t c) const {
-        set(c, double{buffers[c]} - bias_before(c), double{buffers[channels + c]});
-    }
-    /// Computes the factors of backward from its sums over the `total` values of the whole batch.
-    FINCH_DEVICE void backward(std::int64_t c, double total) const {
+    /// Writes of_x and shift_of_grad to factors[3 · stride] and factors[4 · stride].
+    FINCH_DEVICE void set_grad_factors(std::int64_t c, double grad_sum, double normalised, double total, float* factors,
+                                       std::int64_t stride) const {
         const double factor = static_cast<double>(parameters[c]) * memory.inverse_deviation[c];
         const double n = std::fmax(1.0, total);
-        memory.factors[3 * channels + c] =
-            static_cast<float>(-factor * memory.inverse_deviation[c] * memory.backward_sums[channels + c] / n);
-        memory.factors[4 * channels + c] = static_cast<float>(-factor * memory.backward_sums[c] / n);
+        factors[3 * stride] = static_cast<float>(-factor * memory.inverse_deviation[c] * normalised / n);
+        factors[4 * stride] = static_cast<float>(-factor * grad_sum / n);
     }
 
 private:
     [[nodiscard]] FINCH_DEVICE double bias_before(std::int64_t c) const {
         return skipped_bias_offset == 0 ? 0.0 : static_cast<double>(parameters[skipped_bias_offset + c]);
     }
+    [[nodiscard]] FINCH_DEVICE Moments moments_of(double mean, double variance) const {
+        return {mean, variance, 1.0 / std::sqrt(variance + epsilon)};
+    }
     FINCH_DEVICE void follow(float& running, double value) const {
         running = static_cast<float>((1 - momentum) * static_cast<double>(running) + momentum * value);
-    }
-    FINCH_DEVICE void set(std::int64_t c, double mean, double variance) const {
-        const double inverse_deviation = 1.0 / std::sqrt(variance + epsilon);
-        memory.mean[c] = mean;
-        memory.inverse_deviation[c] = inverse_deviation;
-        memory.factors[c] = static_cast<float>(mean);
-        memory.factors[channels + c] = static_cast<float>(static_cast<double>(parameters[c]) * inverse_deviation);
-        memory.factors[2 * channels + c] = parameters[channels + c];
     }
 };
 
@@ -207,12 +261,8 @@ struct BatchNormTotals {
         double* totals = memory.forward_sums;
         if (grad_parameters != nullptr) {
             totals = memory.backward_sums;
-            product = (product - memory.mean[channel] * sum) * memory.inverse_deviation[channel];
-            grad_parameters[channel] = static_cast<float>(product);
-            grad_parameters[channels + channel] = static_cast<float>(sum);
-            if (statistics.skipped_bias_offset != 0) {
-                grad_parameters[statistics.skipped_bias_offset + channel] = 0.0F;
-            }
+            product = statistics.normalised_sum(channel, sum, product);
+            statistics.set_gradients(channel, sum, product, grad_parameters);
         }
         totals[channel] = sum;
         totals[channels + channel] = product;
@@ -220,9 +270,9 @@ struct BatchNormTotals {
             totals[2 * channels] = total;
         }
         if (is_alone && grad_parameters == nullptr) {
-            statistics.train(channel, total);
+            statistics.keep(channel, statistics.moments(channel, sum, product, total), total);
         } else if (is_alone) {
-            statistics.backward(channel, total);
+            statistics.set_grad_factors(channel, sum, product, total, memory.factors + channel, channels);
         }
     }
 };
@@ -237,17 +287,20 @@ struct BatchNormFinish {
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
+        const std::int64_t channels = statistics.channels;
         const std::int64_t channel = thread.global_index();
-        if (channel >= statistics.channels) {
+        if (channel >= channels) {
             return;
         }
-        const double total = statistics.memory.forward_sums[2 * statistics.channels];
+        const BatchNormMemory& memory = statistics.memory;
+        const double* sums = is_backward ? memory.backward_sums : memory.forward_sums;
+        const double sum = mode == Mode::training ? sums[channel] : 0.0;
+        const double product = mode == Mode::training ? sums[channels + channel] : 0.0;
+        const double total = mode == Mode::training ? memory.forward_sums[2 * channels] : 0.0;
         if (is_backward) {
-            statistics.backward(channel, total);
-        } else if (mode == Mode::training) {
-            statistics.train(channel, total);
+            statistics.set_grad_factors(channel, sum, product, total, memory.factors + channel, channels);
         } else {
-            statistics.validate(channel);
+            statistics.keep(channel, statistics.moments(channel, sum, product, total), total);
         }
     }
 };
@@ -276,10 +329,7 @@ struct BatchNormApply {
             const std::int64_t element = row * cut.channels + share.channel;
             Vector<Y, width> results{};
             if (row < real) {
-                const auto xs = load<width>(x + element);
-                FINCH_UNROLL for (int k = 0; k < width; ++k) {
-                    results.set(k, activate(activation, of.normalised(xs.at(k), k)));
-                }
+                results = of.template normalise<Y>(activation, load<width>(x + element));
             }
             store(results, y + element);
         }
@@ -310,14 +360,162 @@ struct BatchNormApplyGradient {
             const std::int64_t element = row * cut.channels + share.channel;
             Vector<X, width> results{};
             if (row < real) {
-                const auto xs = load<width>(gradient.x + element);
-                const auto grads = gradient.at(element, xs, of);
-                FINCH_UNROLL for (int k = 0; k < width; ++k) {
-                    const float centred = xs.at(k) - of.mean.at(k);
-                    results.set(k, grads.at(k) * of.scale.at(k) + centred * of.of_x.at(k) + of.shift_of_grad.at(k));
-                }
+                results = gradient.of_x(element, gradient.read(element), of);
             }
             store(results, grad_x + element);
+        }
+    }
+};
+
+/// The whole of forward or backward if the rank trains alone, as one cooperative kernel. Grid: see RowCut. Between the
+/// sums and the results, each thread keeps the first `kept` of its rows in shared memory, so that they are read once.
+template <class X, class Y, int width, bool is_backward>
+struct ResidentBatchNorm {
+    using Row = BatchNormRow<X, Y, width>;
+    static constexpr bool is_cooperative = true;
+    static constexpr int max_threads = RowCut::threads;
+    static constexpr std::size_t kept_row_bytes =
+        max_threads * width * (sizeof(X) + (is_backward ? sizeof(Y) : std::size_t{0}));
+    static constexpr std::size_t sums_bytes = max_threads * std::size_t{2 * width} * sizeof(double);
+    const StepState* state;
+    std::int64_t pixels, rows;
+    RowCut cut;
+    int parts, kept;
+    BatchNormGradient<X, Y, width> gradient;
+    BatchNormStatistics statistics;
+    double* partial;         ///< as in BatchNormPartials
+    float* grad_parameters;  ///< of backward: weight, bias
+    std::conditional_t<is_backward, X, Y>* results;
+
+    /// Computes `partial`.
+    template <class Thread>
+    FINCH_DEVICE void before_grid_sync(Thread& thread) const {
+        const RowShare share(thread, cut, state->current.samples * pixels, width);
+        BatchNormFactors<width> of{};
+        if (is_backward && share.channel < cut.channels) {
+            of = {statistics.memory.factors, cut.channels, share.channel};
+        }
+        int number = 0;  // of the thread's row
+        sum_rows<2, width, double, BatchNormTerm<X>>(
+            thread, share, cut, partial, [&](std::int64_t element) { return gradient.read(element); },
+            [&](std::int64_t element, const Row& row, BatchNormTerm<X>(&terms)[2][width]) {
+                if (number < kept) {
+                    store(row.x, kept_x(thread, number));
+                }
+                if constexpr (is_backward) {
+                    if (number < kept) {
+                        store(row.grad, kept_grad(thread, number));
+                    }
+                    add_terms(gradient.at(element, row, of), row.x, terms);
+                } else {
+                    add_terms(row.x, row.x, terms);
+                }
+                ++number;
+            });
+    }
+
+    template <class Thread>
+    FINCH_DEVICE void after_grid_sync(Thread& thread) const {
+        float* factors = find_factors(thread);
+        const std::int64_t real = state->current.samples * pixels;
+        const RowShare share(thread, cut, rows, width);
+        if (share.channel >= cut.channels || results == nullptr) {
+            return;
+        }
+        const BatchNormFactors<width> of(factors, width << cut.lane_bits, share.lane * width);
+        const auto write = [&](std::int64_t row, const Row& values) {
+            const std::int64_t element = row * cut.channels + share.channel;
+            Vector<std::conditional_t<is_backward, X, Y>, width> result{};
+            if (row < real) {
+                if constexpr (is_backward) {
+                    result = gradient.of_x(element, values, of);
+                } else {
+                    result = of.template normalise<Y>(gradient.activation, values.x);
+                }
+            }
+            store(result, results + element);
+        };
+        std::int64_t row = share.first;
+        for (int number = 0; number < kept && row < share.end; ++number, row += share.step) {
+            Row values{load<width>(kept_x(thread, number)), {}};
+            if constexpr (is_backward) {
+                values.grad = load<width>(kept_grad(thread, number));
+            }
+            write(row, values);
+        }
+        constexpr int together = 4;
+        while (row < share.end) {
+            const auto values =
+                read_rows<together>(share, cut, row, [&](std::int64_t element) { return gradient.read(element); });
+            FINCH_UNROLL for (int i = 0; i < together; ++i, row += share.step) {
+                if (row < share.end) {
+                    write(row, values.of[i]);
+                }
+            }
+        }
+    }
+
+private:
+    template <class Thread>
+    [[nodiscard]] FINCH_DEVICE X* kept_x(const Thread& thread, int number) const {
+        auto* all = reinterpret_cast<X*>(thread.template shared<unsigned char>() + sums_bytes);
+        return all + (number * max_threads + thread.index()) * width;
+    }
+    template <class Thread>
+    [[nodiscard]] FINCH_DEVICE Y* kept_grad(const Thread& thread, int number) const {
+        auto* all = reinterpret_cast<Y*>(kept_x(thread, kept) - thread.index() * width);
+        return all + (number * max_threads + thread.index()) * width;
+    }
+
+    /// Adds the sums of all parts for the block's channels. Returns their factors (5, channels of the block) in shared
+    /// memory. The first part writes what others need: the statistics or the parameters' gradients.
+    template <class Thread>
+    [[nodiscard]] FINCH_DEVICE float* find_factors(Thread& thread) const {
+        const int columns = width << cut.lane_bits;
+        const int column = thread.index() % columns;
+        const std::int64_t channel = static_cast<std::int64_t>(thread.block_x()) * columns + column;
+        double sum = 0;
+        double product = 0;
+        if (channel < cut.channels) {
+            for (int part = thread.index() / columns; part < parts; part += max_threads / columns) {
+                sum += partial[part * 2 * cut.channels + channel];
+                product += partial[part * 2 * cut.channels + cut.channels + channel];
+            }
+        }
+        auto* shared = thread.template shared<double>();  // (2, threads), then the factors
+        auto* factors = reinterpret_cast<float*>(shared + 2 * max_threads);
+        shared[thread.index()] = sum;
+        shared[max_threads + thread.index()] = product;
+        thread.sync();
+        if (thread.index() < columns && channel < cut.channels) {
+            for (int of = thread.index() + columns; of < max_threads; of += columns) {
+                sum += shared[of];
+                product += shared[max_threads + of];
+            }
+            finish(channel, sum, product, thread.block_y() == 0, factors + column, columns);
+        }
+        thread.sync();
+        return factors;
+    }
+
+    FINCH_DEVICE void finish(std::int64_t channel, double sum, double product, bool is_first, float* factors,
+                             int columns) const {
+        const auto total = static_cast<double>(state->current.samples * pixels);
+        if constexpr (is_backward) {
+            const double normalised = statistics.normalised_sum(channel, sum, product);
+            for (int k = 0; k < 3; ++k) {
+                factors[k * columns] = statistics.memory.factors[k * cut.channels + channel];
+            }
+            statistics.set_grad_factors(channel, sum, normalised, total, factors, columns);
+            if (is_first) {
+                statistics.set_gradients(channel, sum, normalised, grad_parameters);
+            }
+        } else {
+            const auto moments = statistics.moments(channel, sum, product, total);
+            statistics.set_factors(channel, moments, factors, columns);
+            if (is_first) {
+                statistics.keep(channel, moments, total);
+            }
         }
     }
 };

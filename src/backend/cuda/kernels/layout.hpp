@@ -158,20 +158,21 @@ struct BiasGradientPart {
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
-        sum_rows<1, width, float, float>(thread, RowShare(thread, cut, rows, width), cut, partial,
-                                         [&](std::int64_t element, float(&sums)[1][width]) {
-                                             auto grads = load<width>(grad + element);
-                                             if (activation != Activation::none) {
-                                                 const auto ys = load<width>(y + element);
-                                                 FINCH_UNROLL for (int k = 0; k < width; ++k) {
-                                                     grads.set(k, times_slope(activation, ys.at(k), grads.at(k)));
-                                                 }
-                                                 store(grads, grad + element);
-                                             }
-                                             FINCH_UNROLL for (int k = 0; k < width; ++k) {
-                                                 sums[0][k] += grads.at(k);
-                                             }
-                                         });
+        sum_rows<1, width, float, float>(
+            thread, RowShare(thread, cut, rows, width), cut, partial,
+            [&](std::int64_t element) { return load<width>(grad + element); },
+            [&](std::int64_t element, auto& grads, float(&sums)[1][width]) {
+                if (activation != Activation::none) {
+                    const auto ys = load<width>(y + element);
+                    FINCH_UNROLL for (int k = 0; k < width; ++k) {
+                        grads.set(k, times_slope(activation, ys.at(k), grads.at(k)));
+                    }
+                    store(grads, grad + element);
+                }
+                FINCH_UNROLL for (int k = 0; k < width; ++k) {
+                    sums[0][k] += grads.at(k);
+                }
+            });
     }
 };
 

@@ -24,11 +24,12 @@ struct RowCut {
     }
 };
 
-/// Returns a cut with at most `most_parts` parts and, if possible, at least `rows_of_thread` rows per thread.
+/// Returns a cut with at most `most_parts` parts and, if possible, at least `rows_of_thread` rows per thread. At most
+/// 2^most_lane_bits threads share a row.
 inline RowCut cut_rows(std::int64_t rows, std::int64_t channels, int width, std::int64_t rows_of_thread,
-                       std::int64_t most_parts) {
+                       std::int64_t most_parts, int most_lane_bits = 5) {
     RowCut cut{.channels = channels, .rows_of_part = 1, .lane_bits = 0};
-    while (cut.lane_bits < 5 && (std::int64_t{width} << cut.lane_bits) < channels) {
+    while (cut.lane_bits < most_lane_bits && (std::int64_t{width} << cut.lane_bits) < channels) {
         ++cut.lane_bits;
     }
     const std::int64_t least = rows_of_thread * (RowCut::threads >> cut.lane_bits);
@@ -50,19 +51,41 @@ struct RowShare {
           end((thread.block_y() + 1) * cut.rows_of_part < rows ? (thread.block_y() + 1) * cut.rows_of_part : rows) {}
 };
 
+/// What read(element) returned for some rows of a thread.
+template <class Values, int rows>
+struct RowsRead {
+    Values of[rows];
+};
+
+/// Reads the rows `row`, row + share.step, … at once, so that their reads overlap. Instead of rows behind the last one,
+/// `row` is read again.
+template <int rows, class Read>
+[[nodiscard]] FINCH_DEVICE auto read_rows(const RowShare& share, const RowCut& cut, std::int64_t row,
+                                          const Read& read) {
+    RowsRead<decltype(read(row)), rows> values;
+    FINCH_UNROLL for (int i = 0; i < rows; ++i) {
+        const std::int64_t at = row + i * share.step;
+        values.of[i] = read((at < share.end ? at : row) * cut.channels + share.channel);
+    }
+    return values;
+}
+
 /// The first of two kernels for sums over rows. Writes the sums of each part to `partial` (parts, sums, channels), in a
-/// fixed order. `add(element, terms)` adds `width` numbers to terms[sum][k]. If `Term` is not `Sum`, 8 rows are added
-/// in `Term` and then to a `Sum`. Shared memory: `sums` · `width` `Sum`s per thread.
-template <int sums, int width, class Sum, class Term, class Thread, class Add>
-FINCH_DEVICE void sum_rows(Thread& thread, const RowShare& share, const RowCut& cut, Sum* partial, const Add& add) {
+/// fixed order. `add(element, values, terms)` adds `width` numbers to terms[sum][k]; `values` is read(element). If
+/// `Term` is not `Sum`, 8 rows are read together, added in `Term` and then to a `Sum`. Shared memory: `sums` · `width`
+/// `Sum`s per thread.
+template <int sums, int width, class Sum, class Term, class Thread, class Read, class Add>
+FINCH_DEVICE void sum_rows(Thread& thread, const RowShare& share, const RowCut& cut, Sum* partial, const Read& read,
+                           const Add& add) {
     constexpr int together = std::is_same_v<Sum, Term> ? 1 : 8;
     Sum totals[sums][width] = {};
     if (share.channel < cut.channels) {
         for (std::int64_t row = share.first; row < share.end;) {
+            auto values = read_rows<together>(share, cut, row, read);
             Term terms[sums][width] = {};
             FINCH_UNROLL for (int i = 0; i < together; ++i, row += share.step) {
                 if (row < share.end) {
-                    add(row * cut.channels + share.channel, terms);
+                    add(row * cut.channels + share.channel, values.of[i], terms);
                 }
             }
             FINCH_UNROLL for (int sum = 0; sum < sums; ++sum) {

@@ -3,6 +3,7 @@
 #include "grid.hpp"
 #include "shared_memory.hpp"
 
+#include <cooperative_groups.h>
 #include <cstddef>
 #include <cstdint>
 #include <cuda_runtime.h>
@@ -63,7 +64,13 @@ template <class Kernel>
 __global__ void __launch_bounds__(Kernel::max_threads, least_blocks<Kernel>)
     kernel_entry(const __grid_constant__ Kernel kernel) {
     Thread thread;
-    kernel(thread);
+    if constexpr (Cooperative<Kernel>) {
+        kernel.before_grid_sync(thread);
+        cooperative_groups::this_grid().sync();
+        kernel.after_grid_sync(thread);
+    } else {
+        kernel(thread);
+    }
 }
 
 /// Enqueues `kernel` on `stream`. Returns CUDA's error code.
@@ -76,8 +83,15 @@ template <class Kernel>
     }
     const dim3 blocks(static_cast<unsigned>(grid.blocks_x), static_cast<unsigned>(grid.blocks_y),
                       static_cast<unsigned>(grid.blocks_z));
-    kernel_entry<Kernel><<<blocks, static_cast<unsigned>(grid.threads), grid.shared_bytes, stream>>>(kernel);
-    return cudaGetLastError();
+    const auto threads = static_cast<unsigned>(grid.threads);
+    if constexpr (Cooperative<Kernel>) {
+        void* arguments[] = {const_cast<Kernel*>(&kernel)};
+        return cudaLaunchCooperativeKernel(&kernel_entry<Kernel>, blocks, threads, arguments, grid.shared_bytes,
+                                           stream);
+    } else {
+        kernel_entry<Kernel><<<blocks, threads, grid.shared_bytes, stream>>>(kernel);
+        return cudaGetLastError();
+    }
 }
 
 }  // namespace finch::backend::cuda
