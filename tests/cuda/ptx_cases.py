@@ -74,7 +74,7 @@ class Run:
         return [self.output(name, shape, STORED[kind]) for name, shape in shapes.items()]
 
     def launch(self, name, grid, threads, shared_bytes, *arguments):
-        if self.in_gang and name != "SetGangSteps" and not name.startswith("Resident"):  # cooperative kernels are in no gang
+        if self.in_gang and name != "SetGangSteps":
             return self.launch_in_gang(name, grid, threads, shared_bytes, arguments)
         self.counts.append((name, self.gpu.launch(self.kernel_of(name), grid, threads, shared_bytes, *arguments)))
 
