@@ -12,24 +12,9 @@
 namespace finch::backend::cuda {
 namespace {
 
-struct DescriptorTraits {
-    using type = cublasLtMatmulDesc_t;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type handle) noexcept { static_cast<void>(cublasLtMatmulDescDestroy(handle)); }
-};
-struct MatrixTraits {
-    using type = cublasLtMatrixLayout_t;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type handle) noexcept { static_cast<void>(cublasLtMatrixLayoutDestroy(handle)); }
-};
-struct PreferenceTraits {
-    using type = cublasLtMatmulPreference_t;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type handle) noexcept { static_cast<void>(cublasLtMatmulPreferenceDestroy(handle)); }
-};
-using Descriptor = UniqueHandle<DescriptorTraits>;
-using Matrix = UniqueHandle<MatrixTraits>;
-using Preference = UniqueHandle<PreferenceTraits>;
+using Descriptor = UniqueHandle<PointerTraits<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>>;
+using Matrix = UniqueHandle<PointerTraits<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>>;
+using Preference = UniqueHandle<PointerTraits<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>>;
 
 constexpr std::size_t most_workspace = std::size_t{4} << 20;  ///< bytes; these products are small
 

@@ -51,8 +51,10 @@ public:
         if (floats > std::numeric_limits<std::size_t>::max() / sizeof(float)) {
             throw std::bad_alloc();
         }
-        const auto memory = std::make_shared<StreamMemory>(stream_.allocate(floats * sizeof(float)));
-        return {static_cast<float*>(memory->get()), floats, [held = memory](float*) mutable { held.reset(); }};
+        StreamMemory memory = stream_.allocate(floats * sizeof(float));
+        Buffer buffer(static_cast<float*>(memory.get()), floats, memory.get_deleter());
+        static_cast<void>(memory.release());
+        return buffer;
     }
     [[nodiscard]] std::int64_t free_bytes() const override { return static_cast<std::int64_t>(stream_.free_bytes()); }
     void upload(std::span<const float> from, float* to) override {

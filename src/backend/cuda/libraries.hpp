@@ -21,17 +21,6 @@ void check(cublasStatus_t code, const char* call, std::source_location where);
 #define FINCH_CUDNN(call) ::finch::backend::cuda::check((call), #call, std::source_location::current())
 #define FINCH_CUBLAS(call) ::finch::backend::cuda::check((call), #call, std::source_location::current())
 
-struct CudnnTraits {
-    using type = cudnnHandle_t;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type handle) noexcept;
-};
-struct CublasTraits {
-    using type = cublasLtHandle_t;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type handle) noexcept;
-};
-
 /// A device for which cuDNN plans without a driver.
 struct DescribedDevice {
     std::string properties;  ///< JSON, as cuDNN serialises them: CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION
@@ -53,8 +42,8 @@ public:
 
 private:
     std::optional<DescribedDevice> described_device_;
-    UniqueHandle<CudnnTraits> cudnn_;
-    UniqueHandle<CublasTraits> cublas_;
+    UniqueHandle<PointerTraits<cudnnHandle_t, cudnnDestroy>> cudnn_;
+    UniqueHandle<PointerTraits<cublasLtHandle_t, cublasLtDestroy>> cublas_;
 };
 
 /// Returns the version as a number, such as 91900 for 9.19.0, or 0 if the version cannot be queried.

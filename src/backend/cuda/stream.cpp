@@ -40,7 +40,7 @@ cudaStream_t Stream::get() const {
 }
 
 StreamMemory Stream::allocate(std::size_t bytes) {
-    StreamMemory memory(own_, bytes);
+    StreamMemory memory(shared_->pool->allocate(bytes, own_->stream.get()), {own_});
     FINCH_CUDA(cudaMemsetAsync(memory.get(), 0, bytes, get()));
     return memory;
 }
