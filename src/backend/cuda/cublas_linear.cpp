@@ -147,12 +147,8 @@ struct CublasLinearPlan {
 namespace {
 
 std::shared_ptr<CublasLinearPlan> plan_for(Stream& stream, const LinearShape& shape) {
-    std::shared_ptr<CublasLinearPlan> plan = stream.plans().linears.find(shape);
-    if (!plan) {
-        plan = std::make_shared<CublasLinearPlan>(stream.libraries(), shape);
-        stream.plans().linears.keep(shape, plan);
-    }
-    return plan;
+    Libraries& libraries = stream.libraries();
+    return libraries.linears.get(shape, [&] { return CublasLinearPlan(libraries, shape); });
 }
 
 std::size_t scratch_bytes_of(const CublasLinearPlan& plan) {
@@ -230,12 +226,9 @@ private:
 
 }  // namespace
 
-std::size_t library_scratch(Stream& stream, const LinearShape& shape) {
-    return scratch_bytes_of(*plan_for(stream, shape));
-}
-
-std::size_t library_kept(Stream& /*stream*/, const LinearShape& shape) {
-    return bias_gradient_partials(shape.batch, shape.units);
+OperationBytes library_bytes(Stream& stream, const LinearShape& shape) {
+    return {.scratch = scratch_bytes_of(*plan_for(stream, shape)),
+            .kept = bias_gradient_partials(shape.batch, shape.units)};
 }
 
 std::unique_ptr<Operation> make_library(Stream& stream, const LinearShape& shape) {

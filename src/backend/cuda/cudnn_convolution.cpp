@@ -19,17 +19,16 @@ struct CudnnConvolutionPlan {
 namespace {
 
 std::shared_ptr<CudnnConvolutionPlan> plan_for(Stream& stream, const ConvolutionShape& shape) {
-    std::shared_ptr<CudnnConvolutionPlan> plan = stream.plans().convolutions.find(shape);
-    if (!plan) {
-        plan = std::make_shared<CudnnConvolutionPlan>();
-        plan->forward = choose_engine(stream.libraries(), ConvolutionPass::forward, shape);
-        plan->weights = choose_engine(stream.libraries(), ConvolutionPass::weight_gradient, shape);
+    Libraries& libraries = stream.libraries();
+    return libraries.convolutions.get(shape, [&] {
+        CudnnConvolutionPlan plan{.forward = choose_engine(libraries, ConvolutionPass::forward, shape),
+                                  .data = {},
+                                  .weights = choose_engine(libraries, ConvolutionPass::weight_gradient, shape)};
         if (shape.needs_input_grad) {
-            plan->data = choose_engine(stream.libraries(), ConvolutionPass::data_gradient, shape);
+            plan.data = choose_engine(libraries, ConvolutionPass::data_gradient, shape);
         }
-        stream.plans().convolutions.keep(shape, plan);  // complete; after an exception the next call plans again
-    }
-    return plan;
+        return plan;
+    });
 }
 
 /// Consecutive pieces of the scratch memory, each of them aligned.
@@ -364,15 +363,12 @@ private:
 
 }  // namespace
 
-std::size_t library_scratch(Stream& stream, const ConvolutionShape& shape) {
-    return scratch_bytes_of(*plan_for(stream, shape), shape);
-}
-
-std::size_t library_kept(Stream& stream, const ConvolutionShape& shape) {
+OperationBytes library_bytes(Stream& stream, const ConvolutionShape& shape) {
+    const std::shared_ptr<CudnnConvolutionPlan> plan = plan_for(stream, shape);
     // ModelPlan::bytes contains the gradients as float32, without padding.
     const std::size_t counted = weight_elements(shape) * sizeof(float);
-    const std::size_t grads = grad_bytes_of(*plan_for(stream, shape));
-    return std::max(grads, counted) - counted + bias_partials_of(shape);
+    return {.scratch = scratch_bytes_of(*plan, shape),
+            .kept = std::max(grad_bytes_of(*plan), counted) - counted + bias_partials_of(shape)};
 }
 
 std::unique_ptr<Operation> make_library(Stream& stream, const ConvolutionShape& shape) {

@@ -84,8 +84,8 @@ bool direct_suits(const DeviceFacts& facts, const ConvolutionShape& shape) {
                facts.shared_bytes_most;
 }
 
-std::size_t direct_kept(Stream& stream, const ConvolutionShape& shape) {
-    return plan_backward(shape, stream.facts()).partial_bytes();
+OperationBytes direct_bytes(Stream& stream, const ConvolutionShape& shape) {
+    return {.kept = plan_backward(shape, stream.facts()).partial_bytes()};
 }
 
 std::unique_ptr<Operation> make_direct(Stream& stream, const ConvolutionShape& shape) {

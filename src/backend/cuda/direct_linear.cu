@@ -179,9 +179,10 @@ bool direct_suits(const DeviceFacts& /*facts*/, const LinearShape& shape) {
            groups_of(shape.batch, LinearForwardPart<8>::samples) <= 65535;
 }
 
-std::size_t direct_scratch(Stream& stream, const LinearShape& shape) {
+OperationBytes direct_bytes(Stream& stream, const LinearShape& shape) {
     const std::int64_t features = shape.height * shape.width * shape.channels;
-    return scratch_bytes_of(LinearCuts(shape, features, stream.facts().multiprocessors), shape, features);
+    const LinearCuts cuts(shape, features, stream.facts().multiprocessors);
+    return {.scratch = scratch_bytes_of(cuts, shape, features)};
 }
 
 std::unique_ptr<Operation> make_direct(Stream& stream, const LinearShape& shape) {

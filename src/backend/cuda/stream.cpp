@@ -14,7 +14,6 @@ namespace finch::backend::cuda {
 Shared::Shared(const DeviceFacts& of)
     : facts(of),
       libraries(std::make_unique<Libraries>()),
-      plans(std::make_unique<Plans>()),
       sets(std::make_unique<ResidentSets>()),
       gangs(std::make_unique<Gangs>()),
       pool(std::make_shared<MemoryPool>(of.index, of.ranks)),
