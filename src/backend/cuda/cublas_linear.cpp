@@ -183,7 +183,7 @@ public:
     void forward(const Pass& /*pass*/, std::span<const float* const> inputs, float* y) override {
         const float* x = inputs[0];
         plan_->forward.run(stream_.get(), weights(), x, y, scratch_->get());
-        bias_activation(stream_.get(), shape_.activation, y, shape_.units, parameters_ + weights_, y, shape_.batch,
+        bias_activation(stream_.get(), shape_.activation, {y}, shape_.units, parameters_ + weights_, {y}, shape_.batch,
                         shape_.units);
     }
 
@@ -191,7 +191,7 @@ public:
                   std::span<float* const> grad_inputs, float* grad_parameters) override {
         const float* x = inputs[0];
         float* grad_x = grad_inputs[0];
-        stream_.deferred().sums.push_back(bias_gradient(stream_.get(), shape_.activation, y, grad_y, shape_.batch,
+        stream_.deferred().sums.push_back(bias_gradient(stream_.get(), shape_.activation, {y}, {grad_y}, shape_.batch,
                                                         shape_.units, static_cast<float*>(bias_partials_.get()),
                                                         grad_parameters + weights_));
         float* grads = is_permuted(shape_) ? static_cast<float*>(packed_grads_.get()) : grad_parameters;
