@@ -20,25 +20,18 @@ void for_pieces(std::span<const Element> all, int most, Launch launch_some) {
     }
 }
 
-std::int64_t packed_count(const WeightCopy& of) {
-    return of.padded_out * of.taps * of.padded_in;
-}
-std::int64_t canonical_count(const WeightCopy& of) {
-    return of.channels_out * of.taps * of.channels_in;
-}
-
-/// Launches a kernel for all copies of the type `type`.
-template <class Kernel>
-void copy_weights(cudaStream_t stream, std::span<const WeightCopy> all, TensorType type,
-                  std::int64_t (*count)(const WeightCopy&)) {
+/// Launches a kernel for all copies of the type of `Packed`.
+template <class Packed>
+void copy_weights(cudaStream_t stream, std::span<const WeightCopy> all, TensorType type, bool unpacks) {
     std::vector<WeightCopy> of_type;
     std::copy_if(all.begin(), all.end(), std::back_inserter(of_type), [&](const auto& of) { return of.type == type; });
+    using Kernel = CopyWeights<Packed>;
     for_pieces(std::span<const WeightCopy>(of_type), Kernel::most_layers, [&](std::span<const WeightCopy> layers) {
-        Kernel kernel{};
+        Kernel kernel{.layers = {}, .unpacks = unpacks};
         std::copy(layers.begin(), layers.end(), kernel.layers);
         std::int64_t most = 0;
         for (const WeightCopy& of : layers) {
-            most = std::max(most, count(of));
+            most = std::max(most, of.packed_count());
         }
         Grid grid = grid_for(most);
         grid.blocks_x = std::min<std::int64_t>(grid.blocks_x, 512);  // the blocks of small layers end immediately
@@ -67,14 +60,14 @@ void add_partials(cudaStream_t stream, std::span<const PartialSums> layers) {
 }
 
 void pack_weights(cudaStream_t stream, std::span<const WeightCopy> layers) {
-    copy_weights<PackWeights<float>>(stream, layers, TensorType::float32, packed_count);
-    copy_weights<PackWeights<__nv_bfloat16>>(stream, layers, TensorType::bfloat16, packed_count);
-    copy_weights<PackWeights<__half>>(stream, layers, TensorType::float16, packed_count);
+    copy_weights<float>(stream, layers, TensorType::float32, false);
+    copy_weights<__nv_bfloat16>(stream, layers, TensorType::bfloat16, false);
+    copy_weights<__half>(stream, layers, TensorType::float16, false);
 }
 
 void unpack_weights(cudaStream_t stream, std::span<const WeightCopy> layers) {
-    copy_weights<UnpackWeights<float>>(stream, layers, TensorType::float32, canonical_count);
-    copy_weights<UnpackWeights<__nv_bfloat16>>(stream, layers, TensorType::bfloat16, canonical_count);
+    copy_weights<float>(stream, layers, TensorType::float32, true);
+    copy_weights<__nv_bfloat16>(stream, layers, TensorType::bfloat16, true);
 }
 
 void Deferred::forget(const void* memory) {

@@ -44,44 +44,29 @@ struct AddPartials {
     }
 };
 
-/// The kernel that packs the weights of several layers. Grid: x = grid_for() of the largest packed layer; y = layers.
-template <class To>
-struct PackWeights {
+/// The kernel that packs the weights of several layers or, if `unpacks`, does the inverse. Grid: x = grid_for() of the
+/// largest packed layer; y = layers.
+template <class Packed>
+struct CopyWeights {
     static constexpr int max_threads = 256;
     static constexpr int most_layers = 16;
     WeightCopy layers[most_layers];
+    bool unpacks;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
         const WeightCopy& of = layers[thread.block_y()];
-        const auto* canonical = static_cast<const float*>(of.from);
-        const std::int64_t count = of.padded_out * of.taps * of.padded_in;
-        for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
+        for (std::int64_t i = thread.global_index(); i < of.packed_count(); i += thread.global_count()) {
             const MatrixPlace in(i, of.padded_in);
             const MatrixPlace out(in.row, of.taps);
             const bool there = in.column < of.channels_in && out.row < of.channels_out;
-            const std::int64_t at = (out.row * of.channels_in + in.column) * of.taps + out.column;
-            static_cast<To*>(of.to)[i] = convert<To>(there ? canonical[at] : 0.0F);
-        }
-    }
-};
-
-/// The inverse of PackWeights. Grid: x = grid_for() of the largest canonical layer; y = layers.
-template <class From>
-struct UnpackWeights {
-    static constexpr int max_threads = 256;
-    static constexpr int most_layers = 16;
-    WeightCopy layers[most_layers];
-
-    template <class Thread>
-    FINCH_DEVICE void operator()(Thread& thread) const {
-        const WeightCopy& of = layers[thread.block_y()];
-        const std::int64_t count = of.channels_out * of.channels_in * of.taps;
-        for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
-            const MatrixPlace tap(i, of.taps);
-            const MatrixPlace channel(tap.row, of.channels_in);
-            const std::int64_t at = (channel.row * of.taps + tap.column) * of.padded_in + channel.column;
-            static_cast<float*>(of.to)[i] = convert<float>(static_cast<const From*>(of.from)[at]);
+            const std::int64_t at = (out.row * of.channels_in + in.column) * of.taps + out.column;  // canonical
+            if (!unpacks) {
+                const float weight = there ? static_cast<const float*>(of.from)[at] : 0.0F;
+                static_cast<Packed*>(of.to)[i] = convert<Packed>(weight);
+            } else if (there) {
+                static_cast<float*>(of.to)[at] = convert<float>(static_cast<const Packed*>(of.from)[i]);
+            }
         }
     }
 };
