@@ -341,7 +341,7 @@ def convolve(x, weight, before, after):
 
 
 def divisor(number):
-    """A Divisor (kernels/divisor.hpp)."""
+    """A Divisor (kernels/division.hpp)."""
     return [number, np.uint32(groups_of(2**31, number))]
 
 

@@ -1,5 +1,6 @@
 #include "grid.hpp"
 #include "kernels/linear.hpp"
+#include "number_of.hpp"
 #include "operations.hpp"
 
 #include <algorithm>
@@ -63,38 +64,14 @@ public:
     void pack(const float* parameters, float* /*buffers*/) override { parameters_ = parameters; }
 
     void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
-        switch (cuts_.forward_tile) {
-            case 2:
-                return forward_in_tiles<2>(x[0], y);
-            case 4:
-                return forward_in_tiles<4>(x[0], y);
-            case 5:
-                return forward_in_tiles<5>(x[0], y);
-            case 6:
-                return forward_in_tiles<6>(x[0], y);
-            default:
-                return forward_in_tiles<8>(x[0], y);
-        }
+        with_int<2, 4, 5, 6, 8>(cuts_.forward_tile, [&](auto tile) { forward_in_tiles<tile.value>(x[0], y); });
     }
 
     void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
                   std::span<float* const> grad_x, float* grad_parameters) override {
         const Gradients to{
             .x = x[0], .y = y, .grad_y = grad_y, .grad_x = grad_x[0], .grad_parameters = grad_parameters};
-        switch (cuts_.backward_tile) {
-            case 4:
-                return backward_in_parts<4>(to);
-            case 8:
-                return backward_in_parts<8>(to);
-            case 12:
-                return backward_in_parts<12>(to);
-            case 16:
-                return backward_in_parts<16>(to);
-            case 24:
-                return backward_in_parts<24>(to);
-            default:
-                return backward_in_parts<32>(to);
-        }
+        with_int<4, 8, 12, 16, 24, 32>(cuts_.backward_tile, [&](auto tile) { backward_in_parts<tile.value>(to); });
     }
 
     [[nodiscard]] std::string implementation() const override { return "finch:direct_linear"; }

@@ -4,6 +4,7 @@
 #include "finch/backend/operation.hpp"
 
 #include "kernels/convolution_gradients.hpp"
+#include "number_of.hpp"
 #include "stream.hpp"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 /// How the kernels for few channels compute a convolution: which kernels, with which grids.
@@ -197,20 +199,8 @@ Planned<DirectConvolution<kernel, pixels, outputs>> plan_convolution(const Convo
                          .groups = groups,
                          .has_aligned_rows = sizes.width_out * sizes.channels_out % 4 == 0,
                          .is_gradient = is_gradient,
-                         .activation = activation,
-                         .x = nullptr,
-                         .slope_of = nullptr,
-                         .parameters = nullptr,
-                         .y = nullptr};
+                         .activation = activation};
     return {.kernel = planned, .grid = grid, .items = items_of(rows)};
-}
-
-template <int kernel, int pixels, int outputs>
-DirectPass plan_kernel(const ConvolutionSizes& sizes, std::int64_t batch, const DirectRule& rule, Activation activation,
-                       bool is_gradient) {
-    return direct_pass(
-        plan_convolution<kernel, pixels, outputs>(sizes, batch, rule.rows, activation, is_gradient),
-        "finch:direct, " + std::to_string(pixels) + " pixels x " + std::to_string(outputs) + " channels");
 }
 
 /// Returns the number of channels per thread. With few channels per thread there are more threads. With many channels
@@ -222,36 +212,21 @@ inline int outputs_of(int channels, bool many) {
     return channels % 5 == 0 ? 5 : 4;
 }
 
-template <int kernel, int pixels>
-DirectPass plan_outputs(const ConvolutionSizes& sizes, std::int64_t batch, const DirectRule& rule,
-                        Activation activation, bool is_gradient) {
-    const int outputs = outputs_of(sizes.channels_out, rule.many_outputs && pixels > 2);
-    if constexpr (pixels > 2) {
-        if (outputs == 10) {
-            return plan_kernel<kernel, pixels, 10>(sizes, batch, rule, activation, is_gradient);
-        }
-        if (outputs == 8) {
-            return plan_kernel<kernel, pixels, 8>(sizes, batch, rule, activation, is_gradient);
-        }
-    }
-    if (outputs == 5) {
-        return plan_kernel<kernel, pixels, 5>(sizes, batch, rule, activation, is_gradient);
-    }
-    return plan_kernel<kernel, pixels, 4>(sizes, batch, rule, activation, is_gradient);
-}
-
-template <int kernel>
-DirectPass plan_pixels(const ConvolutionSizes& sizes, std::int64_t batch, const DirectRule& rule, Activation activation,
-                       bool is_gradient) {
-    return rule.pixels == 4 ? plan_outputs<kernel, 4>(sizes, batch, rule, activation, is_gradient)
-                            : plan_outputs<kernel, 2>(sizes, batch, rule, activation, is_gradient);
-}
-
 inline DirectPass plan_direct(const DeviceFacts& facts, const ConvolutionSizes& sizes, const ConvolutionShape& shape,
                               bool is_gradient) {
     const DirectRule rule = rule_for(direct_rules, pixels_out(shape), facts.multiprocessors);
-    return shape.kernel == 3 ? plan_pixels<3>(sizes, shape.batch, rule, shape.activation, is_gradient)
-                             : plan_pixels<5>(sizes, shape.batch, rule, shape.activation, is_gradient);
+    const int per_thread = outputs_of(sizes.channels_out, rule.many_outputs);
+    return with_int<3, 5>(whole(shape.kernel), [&](auto kernel) {
+        const auto plan = [&](auto pixels, auto outputs) {
+            return direct_pass(plan_convolution<kernel.value, pixels.value, outputs.value>(
+                                   sizes, shape.batch, rule.rows, shape.activation, is_gradient),
+                               "finch:direct, " + std::to_string(pixels.value) + " pixels x " +
+                                   std::to_string(outputs.value) + " channels");
+        };
+        const auto plan_two = [&](auto outputs) { return plan(std::integral_constant<int, 2>(), outputs); };
+        const auto plan_four = [&](auto outputs) { return plan(std::integral_constant<int, 4>(), outputs); };
+        return rule.pixels == 2 ? with_int<5, 4>(per_thread, plan_two) : with_int<5, 8, 10, 4>(per_thread, plan_four);
+    });
 }
 
 template <int kernel, int outputs>
@@ -288,11 +263,7 @@ Planned<DirectWeightGradient<kernel, outputs>> plan_weights(const ConvolutionSha
         .weights = divisor(items * kernel),
         .vectors_of_grad = divisor(sizes.channels_out % 2 == 0 ? sizes.channels_out / 2 : sizes.channels_out),
         .slices = slices,
-        .activation = shape.activation,
-        .x = nullptr,
-        .y = nullptr,
-        .grad_y = nullptr,
-        .partial = nullptr};
+        .activation = shape.activation};
     return {.kernel = planned, .grid = grid, .items = slices * items};
 }
 
@@ -336,31 +307,23 @@ BackwardPass plan_gradients(const ConvolutionShape& shape, const DeviceFacts& fa
                           .count = whole(shape.channels_out * (shape.channels_in * kernel * kernel + 1))};
     const DirectRule rule = rule_for(direct_rules, pixels_out(shape), facts.multiprocessors);
     if (shape.needs_input_grad && rule.pixels == 2) {
-        if (outputs_of(whole(shape.channels_in), false) == 5) {
-            add_input_grad<5>(weights, shape, rule.rows, backward);
-        } else {
-            add_input_grad<4>(weights, shape, rule.rows, backward);
-        }
+        with_int<4, 5>(outputs_of(whole(shape.channels_in), false), [&](auto input_outputs) {
+            add_input_grad<input_outputs.value>(weights, shape, rule.rows, backward);
+        });
     }
     return backward;
 }
 
-template <int kernel>
-BackwardPass plan_backward(const ConvolutionShape& shape, const DeviceFacts& facts) {
-    if (shape.channels_out <= 4) {
-        return plan_gradients<kernel, 4>(shape, facts);
-    }
-    if (shape.channels_out <= 8) {
-        return plan_gradients<kernel, 8>(shape, facts);
-    }
-    if (shape.channels_out <= 10) {
-        return plan_gradients<kernel, 10>(shape, facts);
-    }
-    return plan_gradients<kernel, 16>(shape, facts);
-}
-
 inline BackwardPass plan_backward(const ConvolutionShape& shape, const DeviceFacts& facts) {
-    return shape.kernel == 3 ? plan_backward<3>(shape, facts) : plan_backward<5>(shape, facts);
+    const std::int64_t channels = shape.channels_out;
+    return with_int<3, 5>(whole(shape.kernel), [&](auto kernel) {
+        return with_int<4, 8, 10, 16>(
+            channels <= 4    ? 4
+            : channels <= 8  ? 8
+            : channels <= 10 ? 10
+                             : 16,
+            [&](auto outputs) { return plan_gradients<kernel.value, outputs.value>(shape, facts); });
+    });
 }
 
 }  // namespace finch::backend::cuda::direct

@@ -5,9 +5,8 @@
 #include "kernels/clip_norm.hpp"
 #include "kernels/load_batch.hpp"
 #include "kernels/loss.hpp"
-#include "kernels/loss_scale.hpp"
-#include "kernels/next_step.hpp"
 #include "kernels/optimizer.hpp"
+#include "kernels/step_state.hpp"
 #include "number_of.hpp"
 #include "steps.hpp"
 

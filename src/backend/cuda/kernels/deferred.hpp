@@ -2,7 +2,7 @@
 
 #include "deferred.hpp"
 #include "kernel_launch.hpp"
-#include "kernels/matrix_place.hpp"
+#include "kernels/division.hpp"
 #include "kernels/numbers.hpp"
 
 #include <cstddef>
