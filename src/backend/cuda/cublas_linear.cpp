@@ -180,28 +180,25 @@ public:
         }
     }
 
-    void forward(const Pass& /*pass*/, std::span<const float* const> inputs, float* y) override {
-        const float* x = inputs[0];
-        plan_->forward.run(stream_.get(), weights(), x, y, scratch_->get());
+    void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
+        plan_->forward.run(stream_.get(), weights(), x[0], y, scratch_->get());
         bias_activation(stream_.get(), shape_.activation, {y}, shape_.units, parameters_ + weights_, {y}, shape_.batch,
                         shape_.units);
     }
 
-    void backward(const Pass& /*pass*/, std::span<const float* const> inputs, const float* y, float* grad_y,
-                  std::span<float* const> grad_inputs, float* grad_parameters) override {
-        const float* x = inputs[0];
-        float* grad_x = grad_inputs[0];
+    void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
+                  std::span<float* const> grad_x, float* grad_parameters) override {
         stream_.deferred().sums.push_back(bias_gradient(stream_.get(), shape_.activation, {y}, {grad_y}, shape_.batch,
                                                         shape_.units, static_cast<float*>(bias_partials_.get()),
                                                         grad_parameters + weights_));
         float* grads = is_permuted(shape_) ? static_cast<float*>(packed_grads_.get()) : grad_parameters;
-        plan_->weights.run(stream_.get(), x, grad_y, grads, scratch_->get());
+        plan_->weights.run(stream_.get(), x[0], grad_y, grads, scratch_->get());
         if (is_permuted(shape_)) {
             transpose(stream_.get(), static_cast<const float*>(grads), shape_.units, pixels(), shape_.channels,
                       grad_parameters);
         }
         if (shape_.needs_input_grad) {
-            plan_->data.run(stream_.get(), weights(), grad_y, grad_x, scratch_->get());
+            plan_->data.run(stream_.get(), weights(), grad_y, grad_x[0], scratch_->get());
         }
     }
 

@@ -28,20 +28,6 @@ std::shared_ptr<CudnnConvolutionPlan> plan_for(Stream& stream, const Convolution
     });
 }
 
-/// Consecutive pieces of the scratch memory, each of them aligned.
-class Pieces {
-public:
-    [[nodiscard]] std::size_t take(std::size_t bytes) {
-        const std::size_t at = size_;
-        size_ += (bytes + 255) / 256 * 256;
-        return at;
-    }
-    [[nodiscard]] std::size_t size() const { return size_; }
-
-private:
-    std::size_t size_ = 0;
-};
-
 /// The offsets in the scratch memory at which a pass finds its copies of tensors.
 struct Places {
     std::size_t x = 0, y = 0, workspace = 0, size = 0;
@@ -79,16 +65,17 @@ Places places_of(const EngineChoice& choice, const ConvolutionShape& shape) {
         return {};  // no gradient of the input is needed
     }
     const ConvolutionShape& s = choice.request.shape;
-    Pieces pieces;
     Places places;
+    const auto take = [&](std::size_t bytes) {  // aligned
+        return std::exchange(places.size, places.size + (bytes + 255) / 256 * 256);
+    };
     if (!takes_x(choice, shape)) {
-        places.x = pieces.take(bytes_of(choice.request.type) * elements(pixels_in(s), s.channels_in));
+        places.x = take(bytes_of(choice.request.type) * elements(pixels_in(s), s.channels_in));
     }
     if (!takes_y(choice, shape)) {
-        places.y = pieces.take(bytes_of(choice.request.type) * elements(pixels_out(s), s.channels_out));
+        places.y = take(bytes_of(choice.request.type) * elements(pixels_out(s), s.channels_out));
     }
-    places.workspace = pieces.take(choice.pass->workspace_bytes());
-    places.size = pieces.size();
+    places.workspace = take(choice.pass->workspace_bytes());
     return places;
 }
 
@@ -142,15 +129,14 @@ public:
         pack_bias(parameters + weights_);
     }
 
-    void forward(const Pass& /*pass*/, std::span<const float* const> inputs, float* y) override {
+    void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
         finish_packing(stream_);
-        const float* x = inputs[0];
         const EngineChoice& choice = plan_->forward;
         const bool is_fused = choice.request.is_fused;
         const float* bias = is_fused || shape_.skips_bias ? nullptr : parameters_ + weights_;
         void* to = takes_y(choice, shape_) ? y : at(forward_places_.y);
         choice.pass->run(stream_.get(),
-                         {.x = x_for_engine(choice, forward_places_, x),
+                         {.x = x_for_engine(choice, forward_places_, x[0]),
                           .weights = packed_forward_.get(),
                           .bias = fused_bias_,
                           .y = to},

@@ -12,51 +12,49 @@
 namespace finch::backend::cuda {
 namespace {
 
-/// Calls `launch_some` with at most `most` consecutive elements at a time.
-template <class Element, class Launch>
-void for_pieces(std::span<const Element> all, int most, Launch launch_some) {
-    for (; !all.empty(); all = all.subspan(std::min<std::size_t>(all.size(), static_cast<std::size_t>(most)))) {
-        launch_some(all.first(std::min<std::size_t>(all.size(), static_cast<std::size_t>(most))));
+/// Launches `kernel`, whose layers are not set, for at most most_layers layers at a time. `count(layer)` are the
+/// elements of a layer, and `grid_of(elements)` is the grid of the largest layer.
+template <class Kernel, class Layer, class Count, class GridOf>
+void launch_for_layers(cudaStream_t stream, Kernel kernel, std::span<const Layer> all, Count count, GridOf grid_of) {
+    while (!all.empty()) {
+        const auto layers = all.first(std::min(all.size(), std::size_t{Kernel::most_layers}));
+        std::copy(layers.begin(), layers.end(), kernel.layers);
+        std::int64_t most = 0;
+        for (const Layer& of : layers) {
+            most = std::max(most, count(of));
+        }
+        Grid grid = grid_of(most);
+        grid.blocks_y = static_cast<std::int64_t>(layers.size());
+        FINCH_CUDA(launch(stream, grid, kernel));
+        all = all.subspan(layers.size());
     }
 }
 
-/// Launches a kernel for all copies of the type of `Packed`.
+/// Copies the weights of the type of `Packed`.
 template <class Packed>
 void copy_weights(cudaStream_t stream, std::span<const WeightCopy> all, TensorType type, bool unpacks) {
     std::vector<WeightCopy> of_type;
     std::copy_if(all.begin(), all.end(), std::back_inserter(of_type), [&](const auto& of) { return of.type == type; });
-    using Kernel = CopyWeights<Packed>;
-    for_pieces(std::span<const WeightCopy>(of_type), Kernel::most_layers, [&](std::span<const WeightCopy> layers) {
-        Kernel kernel{.layers = {}, .unpacks = unpacks};
-        std::copy(layers.begin(), layers.end(), kernel.layers);
-        std::int64_t most = 0;
-        for (const WeightCopy& of : layers) {
-            most = std::max(most, of.packed_count());
-        }
-        Grid grid = grid_for(most);
-        grid.blocks_x = std::min<std::int64_t>(grid.blocks_x, 512);  // the blocks of small layers end immediately
-        grid.blocks_y = static_cast<std::int64_t>(layers.size());
-        FINCH_CUDA(launch(stream, grid, kernel));
-    });
+    launch_for_layers(
+        stream, CopyWeights<Packed>{.layers = {}, .unpacks = unpacks}, std::span<const WeightCopy>(of_type),
+        [](const WeightCopy& of) { return of.packed_count(); },
+        [](std::int64_t most) {
+            Grid grid = grid_for(most);
+            grid.blocks_x = std::min<std::int64_t>(grid.blocks_x, 512);  // the blocks of small layers end immediately
+            return grid;
+        });
 }
 
 }  // namespace
 
 void add_partials(cudaStream_t stream, std::span<const PartialSums> layers) {
-    for_pieces(layers, AddPartials::most_layers, [&](std::span<const PartialSums> some) {
-        AddPartials kernel{};
-        std::copy(some.begin(), some.end(), kernel.layers);
-        int most = 0;
-        for (const PartialSums& of : some) {
-            most = std::max(most, of.count);
-        }
-        FINCH_CUDA(launch(stream,
-                          {.blocks_x = groups_of(most, 32),
-                           .blocks_y = static_cast<std::int64_t>(some.size()),
-                           .threads = AddPartials::max_threads,
-                           .shared_bytes = AddPartials::shared_floats * sizeof(float)},
-                          kernel));
-    });
+    launch_for_layers(
+        stream, AddPartials{}, layers, [](const PartialSums& of) { return std::int64_t{of.count}; },
+        [](std::int64_t most) {
+            return Grid{.blocks_x = groups_of(most, 32),
+                        .threads = AddPartials::max_threads,
+                        .shared_bytes = AddPartials::shared_floats * sizeof(float)};
+        });
 }
 
 void pack_weights(cudaStream_t stream, std::span<const WeightCopy> layers) {

@@ -69,23 +69,15 @@ public:
 
     void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
                   std::span<float* const> grad_x, float* grad_parameters) override {
-        const Gradients to{
-            .x = x[0], .y = y, .grad_y = grad_y, .grad_x = grad_x[0], .grad_parameters = grad_parameters};
-        with_int<4, 8, 12, 16, 24, 32>(cuts_.backward_tile, [&](auto tile) { backward_in_parts<tile.value>(to); });
+        with_int<4, 8, 12, 16, 24, 32>(cuts_.backward_tile, [&](auto tile) {
+            backward_in_parts<tile.value>(x[0], y, grad_y, grad_x[0], grad_parameters);
+        });
     }
 
     [[nodiscard]] std::string implementation() const override { return "finch:direct_linear"; }
 
 private:
     [[nodiscard]] float* partial() const { return static_cast<float*>(scratch_->get()); }
-
-    struct Gradients {
-        const float* x;
-        const float* y;
-        const float* grad_y;
-        float* grad_x;
-        float* grad_parameters;
-    };
 
     template <int tile>
     void forward_in_tiles(const float* x, float* y) {
@@ -110,7 +102,7 @@ private:
     }
 
     template <int tile>
-    void backward_in_parts(const Gradients& to) {
+    void backward_in_parts(const float* x, const float* y, const float* grad_y, float* grad_x, float* grad_parameters) {
         using Kernel = LinearBackward<tile>;
         const bool in_parts = cuts_.backward_parts > 1;
         FINCH_CUDA(launch(stream_,
@@ -121,12 +113,12 @@ private:
                           Kernel{.sizes = sizes_,
                                  .activation = shape_.activation,
                                  .samples_of_part = cuts_.samples_of_part,
-                                 .x = to.x,
-                                 .y = to.y,
-                                 .grad_y = to.grad_y,
+                                 .x = x,
+                                 .y = y,
+                                 .grad_y = grad_y,
                                  .weight = parameters_,
-                                 .grad_x = shape_.needs_input_grad ? to.grad_x : nullptr,
-                                 .grad_parameters = to.grad_parameters,
+                                 .grad_x = shape_.needs_input_grad ? grad_x : nullptr,
+                                 .grad_parameters = grad_parameters,
                                  .partial = in_parts ? partial() : nullptr}));
         if (in_parts) {
             FINCH_CUDA(launch(stream_,
@@ -136,7 +128,7 @@ private:
                               LinearBackwardEnd{.sizes = sizes_,
                                                 .parts = static_cast<int>(cuts_.backward_parts),
                                                 .partial = partial(),
-                                                .grad_parameters = to.grad_parameters}));
+                                                .grad_parameters = grad_parameters}));
         }
     }
 
