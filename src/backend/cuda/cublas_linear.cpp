@@ -6,8 +6,6 @@
 #include "operations.hpp"
 
 #include <algorithm>
-#include <optional>
-#include <utility>
 
 namespace finch::backend::cuda {
 namespace {

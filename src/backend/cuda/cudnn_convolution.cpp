@@ -3,7 +3,6 @@
 #include "operations.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 namespace finch::backend::cuda {

@@ -5,12 +5,9 @@
 #include "operations.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <utility>
-#include <vector>
 
 namespace finch::backend::cuda {
 

@@ -4,7 +4,6 @@
 #include "step_graphs.hpp"
 #include "stream.hpp"
 
-#include <cstdint>
 #include <memory>
 #include <vector>
 

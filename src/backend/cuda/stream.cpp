@@ -6,7 +6,6 @@
 #include "libraries.hpp"
 #include "resident_images.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace finch::backend::cuda {

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <type_traits>
 
 // The common code of the direct convolution kernels. A block computes a band of rows of one sample. The block's inputs
