@@ -47,6 +47,7 @@ using StreamMemory = std::unique_ptr<void, FreeOnStream>;
 
 class PinnedPool;
 
+/// Returns memory to a PinnedPool.
 struct GiveBack {
     std::shared_ptr<PinnedPool> pool;
     std::size_t bytes = 0;

@@ -14,6 +14,12 @@ auto with_number(TensorType type, Use use) {
     return type == TensorType::bfloat16 ? use(std::type_identity<__nv_bfloat16>()) : use(std::type_identity<float>());
 }
 
+/// Like with_number(), also for float16.
+template <class Use>
+auto with_any_number(TensorType type, Use use) {
+    return type == TensorType::float16 ? use(std::type_identity<__half>()) : with_number(type, use);
+}
+
 /// Calls `use` with the std::integral_constant of `value`, which must be one of the ints.
 template <int first, int... others, class Use>
 auto with_int(int value, const Use& use) {
@@ -23,12 +29,6 @@ auto with_int(int value, const Use& use) {
         }
     }
     return use(std::integral_constant<int, first>());
-}
-
-/// Like with_number(), also for float16.
-template <class Use>
-auto with_any_number(TensorType type, Use use) {
-    return type == TensorType::float16 ? use(std::type_identity<__half>()) : with_number(type, use);
 }
 
 }  // namespace finch::backend::cuda
