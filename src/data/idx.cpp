@@ -20,12 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct GzipTraits {
-    using type = gzFile;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type file) noexcept { gzclose(file); }
-};
-using Gzip = UniqueHandle<GzipTraits>;
+using Gzip = UniqueHandle<PointerTraits<gzFile, gzclose>>;
 
 constexpr const char* how_to_get_mnist = "tools/fetch_mnist.sh DIR fetches MNIST, finch data generate DIR draws digits";
 constexpr std::int64_t largest_packing = 1100;  // gzip packs 1032 bytes into one at best

@@ -16,12 +16,6 @@ using Result = int;             // nvmlReturn_t, an enum; 0: NVML_SUCCESS
 using Device = struct Opaque*;  // nvmlDevice_t
 constexpr Result success = 0;
 
-struct LibraryTraits {
-    using type = void*;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type library) noexcept { ::dlclose(library); }
-};
-
 /// The loaded library and the functions that Finch uses. NVML stays initialised for the lifetime of this object.
 class Nvml {
 public:
@@ -69,7 +63,7 @@ private:
         return function != nullptr;
     }
 
-    UniqueHandle<LibraryTraits> library_;
+    UniqueHandle<PointerTraits<void*, ::dlclose>> library_;
     bool is_initialized_ = false;
     Result (*initialize_)() = nullptr;
     Result (*shut_down_)() = nullptr;

@@ -5,6 +5,8 @@
 #include "support/float16.hpp"
 
 #include <cmath>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <doctest/doctest.h>
 #include <tuple>
 #include <type_traits>
@@ -67,6 +69,19 @@ std::size_t at(std::int64_t index) {
     return static_cast<std::size_t>(index);
 }
 
+template <class Number>
+constexpr TensorType type_of = std::is_same_v<Number, float>    ? TensorType::float32
+                               : std::is_same_v<Number, __half> ? TensorType::float16
+                                                                : TensorType::bfloat16;
+template <class Number>
+Source source(const DeviceArray<Number>& array) {
+    return {array.data(), type_of<Number>};
+}
+template <class Number>
+Target target(const DeviceArray<Number>& array) {
+    return {array.data(), type_of<Number>};
+}
+
 }  // namespace
 
 TEST_CASE_TEMPLATE(
@@ -88,9 +103,9 @@ TEST_CASE_TEMPLATE(
         const DeviceArray narrow(old_values<Number>(rows * to_channels));
         const DeviceArray back(old_values<float>(rows * to_channels));
 
-        copy_channels(stream.get(), device.data(), rows, from_channels, to.data(), to_channels);
-        copy_channels(stream.get(), device.data(), rows, from_channels, narrow.data(), to_channels);
-        copy_channels(stream.get(), narrow.data(), rows, to_channels, back.data(), to_channels);
+        copy_channels(stream.get(), source(device), rows, from_channels, target(to), to_channels);
+        copy_channels(stream.get(), source(device), rows, from_channels, target(narrow), to_channels);
+        copy_channels(stream.get(), source(narrow), rows, to_channels, target(back), to_channels);
 
         CHECK(to.values() == expected);
         CHECK(widened(narrow.values()) == rounded<Number>(expected));
@@ -147,8 +162,7 @@ TEST_CASE_TEMPLATE("pack_weights: every weight of every pair of channels moves t
         const DeviceArray narrow(old_values<Number>(static_cast<std::int64_t>(expected.size())));
         const DeviceArray back(old_values<float>(static_cast<std::int64_t>(canonical.size())));
 
-        const TensorType type = std::is_same_v<Number, __half> ? TensorType::float16 : TensorType::bfloat16;
-        const std::vector<WeightCopy> to_pack{copy(device, packed), copy(device, narrow, type)};
+        const std::vector<WeightCopy> to_pack{copy(device, packed), copy(device, narrow, type_of<Number>)};
         const std::vector<WeightCopy> to_unpack{copy(packed, back)};
         pack_weights(stream.get(), to_pack);
         unpack_weights(stream.get(), to_unpack);
@@ -184,10 +198,11 @@ TEST_CASE_TEMPLATE("bias_activation: computes f(x + bias), drops surplus channel
         const DeviceArray y(old_values<float>(rows * channels));
         const DeviceArray narrow_y(old_values<float>(rows * channels));
 
-        bias_activation(stream.get(), activation, device.data(), 16, device_bias.data(), y.data(), rows, channels);
-        bias_activation(stream.get(), activation, device_narrow.data(), 16, device_bias.data(), narrow_y.data(), rows,
+        bias_activation(stream.get(), activation, source(device), 16, device_bias.data(), target(y), rows, channels);
+        bias_activation(stream.get(), activation, source(device_narrow), 16, device_bias.data(), target(narrow_y), rows,
                         channels);
-        bias_activation(stream.get(), activation, in_place.data(), channels, nullptr, in_place.data(), rows, channels);
+        bias_activation(stream.get(), activation, source(in_place), channels, nullptr, target(in_place), rows,
+                        channels);
 
         CHECK(difference(y.values(), expected(from, 16, true)) < 1e-6);
         CHECK(difference(narrow_y.values(), expected(rounded<Number>(from), 16, true)) < 1e-6);
@@ -217,10 +232,10 @@ TEST_CASE_TEMPLATE("move_images: adds zero padding around images and channels, a
     const DeviceArray back(old_values<float>(std::ssize(images)));
     const DeviceArray narrow_back(old_values<float>(std::ssize(images)));
 
-    move_images(stream.get(), batch, from.data(), small, to.data(), wide, 1);
-    move_images(stream.get(), batch, from.data(), small, narrow.data(), wide, 1);
-    move_images(stream.get(), batch, to.data(), wide, back.data(), small, -1);
-    move_images(stream.get(), batch, narrow.data(), wide, narrow_back.data(), small, -1);
+    move_images(stream.get(), batch, source(from), small, target(to), wide, 1);
+    move_images(stream.get(), batch, source(from), small, target(narrow), wide, 1);
+    move_images(stream.get(), batch, source(to), wide, target(back), small, -1);
+    move_images(stream.get(), batch, source(narrow), wide, target(narrow_back), small, -1);
 
     CHECK(to.values() == padded);
     CHECK(widened(narrow.values()) == rounded<Number>(padded));
@@ -270,7 +285,7 @@ TEST_CASE_TEMPLATE(
             const DeviceArray grad(grad_y);
             const DeviceArray partial(std::vector<float>(bias_gradient_partials(rows, channels) / sizeof(float)));
             const DeviceArray to(old_values<float>(channels));
-            const std::vector<PartialSums> sums{bias_gradient(stream.get(), activation, device_y.data(), grad.data(),
+            const std::vector<PartialSums> sums{bias_gradient(stream.get(), activation, source(device_y), target(grad),
                                                               rows, channels, partial.data(), to.data())};
             add_partials(stream.get(), sums);
             grads = floats(grad.values());

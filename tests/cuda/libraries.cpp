@@ -303,12 +303,12 @@ TEST_CASE("even kernels with asymmetric padding use cuDNN on padded images, for 
 }
 
 TEST_CASE("in every precision, engines with narrowed inputs, low-precision sums or large workspaces are not used") {
-    const std::vector<rehearsal::Engine> engines{{"narrows", {EngineNote::down_convert_inputs}},
-                                                 {"sums low", {EngineNote::reduced_precision_reduction}},
+    const std::vector<rehearsal::Engine> engines{{"narrows", {CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS}},
+                                                 {"sums low", {CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION}},
                                                  {"greedy", {}, std::int64_t{65} << 20},
-                                                 {"varies", {EngineNote::nondeterministic}},
-                                                 {"tensor cores", {EngineNote::tensor_core}},
-                                                 {"winograd", {EngineNote::winograd}},
+                                                 {"varies", {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}},
+                                                 {"tensor cores", {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}},
+                                                 {"winograd", {CUDNN_NUMERICAL_NOTE_WINOGRAD}},
                                                  {"plain", {}}};
     rehearsal::set_engines(engines);
     for (const auto& [precision, deterministic, chosen] : {std::tuple{Precision::float32, true, "(plain)"},
@@ -326,7 +326,7 @@ TEST_CASE("in every precision, engines with narrowed inputs, low-precision sums 
         CAPTURE(implementation);
         CHECK(implementation.find(chosen) != std::string::npos);
     }
-    rehearsal::set_engines({{"winograd", {EngineNote::winograd}}, {"plain", {}}});
+    rehearsal::set_engines({{"winograd", {CUDNN_NUMERICAL_NOTE_WINOGRAD}}, {"plain", {}}});
     for (const auto& [precision, chosen] : {std::pair{Precision::float32, "(plain)"},
                                             {Precision::tf32, "(winograd)"},
                                             {Precision::bfloat16, "(winograd)"},

@@ -176,8 +176,8 @@ TEST_CASE("copies beyond the end of an allocation are rejected") {
 TEST_CASE("cudaEventElapsedTime fails until both events are complete") {
     rehearsal::reset();
     const UniqueStream stream = make_stream();
-    const UniqueEvent begin = make_timer();
-    const UniqueEvent end = make_timer();
+    const UniqueEvent begin = make_event(cudaEventDefault);
+    const UniqueEvent end = make_event(cudaEventDefault);
     float milliseconds = -1;
     rehearsal::set_execution(Execution::late);
 

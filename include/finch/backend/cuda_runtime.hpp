@@ -20,47 +20,19 @@ void check(cudaError_t code, const char* call, std::source_location where);
 /// first CUDA call, because CUDA reads the variable only once. Keeps the value of the variable if the user has set it.
 void ask_for_queues();
 
-struct StreamTraits {
-    using type = cudaStream_t;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type stream) noexcept;
-};
-using UniqueStream = UniqueHandle<StreamTraits>;
-
-struct EventTraits {
-    using type = cudaEvent_t;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type event) noexcept;
-};
-using UniqueEvent = UniqueHandle<EventTraits>;
-
-struct GraphTraits {
-    using type = cudaGraph_t;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type graph) noexcept;
-};
-using UniqueGraph = UniqueHandle<GraphTraits>;
-
-struct GraphExecTraits {
-    using type = cudaGraphExec_t;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type graph) noexcept;
-};
-using UniqueGraphExec = UniqueHandle<GraphExecTraits>;
-
-struct DeviceMemoryTraits {
-    using type = void*;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type memory) noexcept;  ///< cudaFree
-};
-using DeviceMemory = UniqueHandle<DeviceMemoryTraits>;
-
-struct PinnedMemoryTraits {
-    using type = void*;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type memory) noexcept;  ///< cudaFreeHost
-};
-using PinnedMemory = UniqueHandle<PinnedMemoryTraits>;
+// These functions log errors.
+void destroy_stream(cudaStream_t stream) noexcept;
+void destroy_event(cudaEvent_t event) noexcept;
+void destroy_graph(cudaGraph_t graph) noexcept;
+void destroy_graph_exec(cudaGraphExec_t graph) noexcept;
+void free_device(void* memory) noexcept;
+void free_pinned(void* memory) noexcept;
+using UniqueStream = UniqueHandle<PointerTraits<cudaStream_t, destroy_stream>>;
+using UniqueEvent = UniqueHandle<PointerTraits<cudaEvent_t, destroy_event>>;
+using UniqueGraph = UniqueHandle<PointerTraits<cudaGraph_t, destroy_graph>>;
+using UniqueGraphExec = UniqueHandle<PointerTraits<cudaGraphExec_t, destroy_graph_exec>>;
+using DeviceMemory = UniqueHandle<PointerTraits<void*, free_device>>;
+using PinnedMemory = UniqueHandle<PointerTraits<void*, free_pinned>>;
 
 /// Logs a warning if `call` failed, and resets CUDA's last error. Destructors and other code that cannot throw use this
 /// function.
@@ -71,7 +43,7 @@ void log_failure(cudaError_t code, const char* call) noexcept;
 /// Allocates pinned host memory, which the device reads and writes by DMA. Throws std::bad_alloc.
 [[nodiscard]] PinnedMemory allocate_pinned(std::size_t bytes);
 [[nodiscard]] UniqueStream make_stream();  ///< does not synchronize with the default stream
-[[nodiscard]] UniqueEvent make_event();    ///< timing disabled; see make_timer()
-[[nodiscard]] UniqueEvent make_timer();    ///< timing enabled
+/// With `cudaEventDefault`, the event measures time.
+[[nodiscard]] UniqueEvent make_event(unsigned flags = cudaEventDisableTiming);
 
 }  // namespace finch::backend::cuda

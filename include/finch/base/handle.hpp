@@ -38,6 +38,14 @@ private:
     type handle_;
 };
 
+/// The traits of a C handle that is a pointer. `function` destroys the handle; its result is ignored.
+template <class Pointer, auto function>
+struct PointerTraits {
+    using type = Pointer;
+    static type null() noexcept { return nullptr; }
+    static void destroy(type handle) noexcept { static_cast<void>(function(handle)); }
+};
+
 /// A POSIX file descriptor.
 struct FileDescriptorTraits {
     using type = int;

@@ -27,8 +27,8 @@ CudaCapturedStep::CudaCapturedStep(Stream& stream, std::function<void()> work, C
       may_join_gang_(how == CaptureAs::graph),
       by_graph_(how != CaptureAs::calls),
       needs_graph_(how == CaptureAs::graph_or_error),
-      begin_(make_timer()),
-      end_(make_timer()) {}
+      begin_(make_event(cudaEventDefault)),
+      end_(make_event(cudaEventDefault)) {}
 
 CudaCapturedStep::~CudaCapturedStep() {
     if (waits()) {

@@ -8,14 +8,16 @@
 namespace finch::backend::cuda {
 namespace {
 
-/// The kernel that computes y (rows, first + second) from `a` (rows, first) and `b` (rows, second).
+/// The kernel that copies `a` (rows, first) and `b` (rows, second) to `y` (rows, first + second) or, if `splits`, y to
+/// a and b, which may then be null.
 template <class Number>
 struct Concatenate {
     static constexpr int max_threads = 256;
     std::int64_t rows, first, second;
-    const Number* a;
-    const Number* b;
+    Number* a;
+    Number* b;
     Number* y;
+    bool splits;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
@@ -23,31 +25,12 @@ struct Concatenate {
         for (std::int64_t i = thread.global_index(); i < rows * both; i += thread.global_count()) {
             const std::int64_t row = i / both;
             const std::int64_t column = i % both;
-            y[i] = column < first ? a[row * first + column] : b[row * second + column - first];
-        }
-    }
-};
-
-/// The inverse of Concatenate, for gradients: splits `grad_y` into `grad_a` and `grad_b`. `grad_a` and `grad_b` may be
-/// null.
-template <class Number>
-struct Split {
-    static constexpr int max_threads = 256;
-    std::int64_t rows, first, second;
-    const Number* grad_y;
-    Number* grad_a;
-    Number* grad_b;
-
-    template <class Thread>
-    FINCH_DEVICE void operator()(Thread& thread) const {
-        const std::int64_t both = first + second;
-        for (std::int64_t i = thread.global_index(); i < rows * both; i += thread.global_count()) {
-            const std::int64_t row = i / both;
-            const std::int64_t column = i % both;
-            if (column < first && grad_a != nullptr) {
-                grad_a[row * first + column] = grad_y[i];
-            } else if (column >= first && grad_b != nullptr) {
-                grad_b[row * second + column - first] = grad_y[i];
+            Number* const part = column < first ? a : b;
+            const std::int64_t at = column < first ? row * first + column : row * second + column - first;
+            if (!splits) {
+                y[i] = part[at];
+            } else if (part != nullptr) {
+                part[at] = y[i];
             }
         }
     }
@@ -59,30 +42,25 @@ public:
     ConcatenateOperation(Stream& stream, const ConcatenateShape& shape) : stream_(stream.get()), shape_(shape) {}
 
     void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
-        FINCH_CUDA(launch(stream_, grid(),
-                          Concatenate<Number>{.rows = shape_.rows,
-                                              .first = shape_.first,
-                                              .second = shape_.second,
-                                              .a = numbers(x[0]),
-                                              .b = numbers(x[1]),
-                                              .y = numbers(y)}));
+        copy(const_cast<float*>(x[0]), const_cast<float*>(x[1]), y, false);
     }
     void backward(const Pass& /*pass*/, std::span<const float* const> /*x*/, const float* /*y*/, float* grad_y,
                   std::span<float* const> grad_x, float* /*grad_parameters*/) override {
-        FINCH_CUDA(launch(stream_, grid(),
-                          Split<Number>{.rows = shape_.rows,
-                                        .first = shape_.first,
-                                        .second = shape_.second,
-                                        .grad_y = numbers(grad_y),
-                                        .grad_a = numbers(grad_x[0]),
-                                        .grad_b = numbers(grad_x[1])}));
+        copy(grad_x[0], grad_x[1], grad_y, true);
     }
     [[nodiscard]] std::string implementation() const override { return "finch:concatenate"; }
 
 private:
-    [[nodiscard]] static const Number* numbers(const float* x) { return reinterpret_cast<const Number*>(x); }
-    [[nodiscard]] static Number* numbers(float* x) { return reinterpret_cast<Number*>(x); }
-    [[nodiscard]] Grid grid() const { return grid_for(shape_.rows * (shape_.first + shape_.second)); }
+    void copy(float* a, float* b, float* y, bool splits) const {
+        FINCH_CUDA(launch(stream_, grid_for(shape_.rows * (shape_.first + shape_.second)),
+                          Concatenate<Number>{.rows = shape_.rows,
+                                              .first = shape_.first,
+                                              .second = shape_.second,
+                                              .a = reinterpret_cast<Number*>(a),
+                                              .b = reinterpret_cast<Number*>(b),
+                                              .y = reinterpret_cast<Number*>(y),
+                                              .splits = splits}));
+    }
 
     cudaStream_t stream_;
     ConcatenateShape shape_;

@@ -6,30 +6,13 @@
 #include "operations.hpp"
 
 #include <algorithm>
-#include <optional>
-#include <utility>
 
 namespace finch::backend::cuda {
 namespace {
 
-struct DescriptorTraits {
-    using type = cublasLtMatmulDesc_t;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type handle) noexcept { static_cast<void>(cublasLtMatmulDescDestroy(handle)); }
-};
-struct MatrixTraits {
-    using type = cublasLtMatrixLayout_t;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type handle) noexcept { static_cast<void>(cublasLtMatrixLayoutDestroy(handle)); }
-};
-struct PreferenceTraits {
-    using type = cublasLtMatmulPreference_t;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type handle) noexcept { static_cast<void>(cublasLtMatmulPreferenceDestroy(handle)); }
-};
-using Descriptor = UniqueHandle<DescriptorTraits>;
-using Matrix = UniqueHandle<MatrixTraits>;
-using Preference = UniqueHandle<PreferenceTraits>;
+using Descriptor = UniqueHandle<PointerTraits<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>>;
+using Matrix = UniqueHandle<PointerTraits<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>>;
+using Preference = UniqueHandle<PointerTraits<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>>;
 
 constexpr std::size_t most_workspace = std::size_t{4} << 20;  ///< bytes; these products are small
 
@@ -162,12 +145,8 @@ struct CublasLinearPlan {
 namespace {
 
 std::shared_ptr<CublasLinearPlan> plan_for(Stream& stream, const LinearShape& shape) {
-    std::shared_ptr<CublasLinearPlan> plan = stream.plans().linears.find(shape);
-    if (!plan) {
-        plan = std::make_shared<CublasLinearPlan>(stream.libraries(), shape);
-        stream.plans().linears.keep(shape, plan);
-    }
-    return plan;
+    Libraries& libraries = stream.libraries();
+    return libraries.linears.get(shape, [&] { return CublasLinearPlan(libraries, shape); });
 }
 
 std::size_t scratch_bytes_of(const CublasLinearPlan& plan) {
@@ -199,28 +178,25 @@ public:
         }
     }
 
-    void forward(const Pass& /*pass*/, std::span<const float* const> inputs, float* y) override {
-        const float* x = inputs[0];
-        plan_->forward.run(stream_.get(), weights(), x, y, scratch_->get());
-        bias_activation(stream_.get(), shape_.activation, y, shape_.units, parameters_ + weights_, y, shape_.batch,
+    void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
+        plan_->forward.run(stream_.get(), weights(), x[0], y, scratch_->get());
+        bias_activation(stream_.get(), shape_.activation, {y}, shape_.units, parameters_ + weights_, {y}, shape_.batch,
                         shape_.units);
     }
 
-    void backward(const Pass& /*pass*/, std::span<const float* const> inputs, const float* y, float* grad_y,
-                  std::span<float* const> grad_inputs, float* grad_parameters) override {
-        const float* x = inputs[0];
-        float* grad_x = grad_inputs[0];
-        stream_.deferred().sums.push_back(bias_gradient(stream_.get(), shape_.activation, y, grad_y, shape_.batch,
+    void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
+                  std::span<float* const> grad_x, float* grad_parameters) override {
+        stream_.deferred().sums.push_back(bias_gradient(stream_.get(), shape_.activation, {y}, {grad_y}, shape_.batch,
                                                         shape_.units, static_cast<float*>(bias_partials_.get()),
                                                         grad_parameters + weights_));
         float* grads = is_permuted(shape_) ? static_cast<float*>(packed_grads_.get()) : grad_parameters;
-        plan_->weights.run(stream_.get(), x, grad_y, grads, scratch_->get());
+        plan_->weights.run(stream_.get(), x[0], grad_y, grads, scratch_->get());
         if (is_permuted(shape_)) {
             transpose(stream_.get(), static_cast<const float*>(grads), shape_.units, pixels(), shape_.channels,
                       grad_parameters);
         }
         if (shape_.needs_input_grad) {
-            plan_->data.run(stream_.get(), weights(), grad_y, grad_x, scratch_->get());
+            plan_->data.run(stream_.get(), weights(), grad_y, grad_x[0], scratch_->get());
         }
     }
 
@@ -245,12 +221,9 @@ private:
 
 }  // namespace
 
-std::size_t library_scratch(Stream& stream, const LinearShape& shape) {
-    return scratch_bytes_of(*plan_for(stream, shape));
-}
-
-std::size_t library_kept(Stream& /*stream*/, const LinearShape& shape) {
-    return bias_gradient_partials(shape.batch, shape.units);
+OperationBytes library_bytes(Stream& stream, const LinearShape& shape) {
+    return {.scratch = scratch_bytes_of(*plan_for(stream, shape)),
+            .kept = bias_gradient_partials(shape.batch, shape.units)};
 }
 
 std::unique_ptr<Operation> make_library(Stream& stream, const LinearShape& shape) {

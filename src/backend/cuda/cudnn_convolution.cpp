@@ -1,12 +1,8 @@
 #include "engine_choice.hpp"
 #include "layout.hpp"
-#include "number_of.hpp"
 #include "operations.hpp"
 
 #include <algorithm>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <optional>
 #include <utility>
 
 namespace finch::backend::cuda {
@@ -19,32 +15,17 @@ struct CudnnConvolutionPlan {
 namespace {
 
 std::shared_ptr<CudnnConvolutionPlan> plan_for(Stream& stream, const ConvolutionShape& shape) {
-    std::shared_ptr<CudnnConvolutionPlan> plan = stream.plans().convolutions.find(shape);
-    if (!plan) {
-        plan = std::make_shared<CudnnConvolutionPlan>();
-        plan->forward = choose_engine(stream.libraries(), ConvolutionPass::forward, shape);
-        plan->weights = choose_engine(stream.libraries(), ConvolutionPass::weight_gradient, shape);
+    Libraries& libraries = stream.libraries();
+    return libraries.convolutions.get(shape, [&] {
+        CudnnConvolutionPlan plan{.forward = choose_engine(libraries, ConvolutionPass::forward, shape),
+                                  .data = {},
+                                  .weights = choose_engine(libraries, ConvolutionPass::weight_gradient, shape)};
         if (shape.needs_input_grad) {
-            plan->data = choose_engine(stream.libraries(), ConvolutionPass::data_gradient, shape);
+            plan.data = choose_engine(libraries, ConvolutionPass::data_gradient, shape);
         }
-        stream.plans().convolutions.keep(shape, plan);  // complete; after an exception the next call plans again
-    }
-    return plan;
+        return plan;
+    });
 }
-
-/// Consecutive pieces of the scratch memory, each of them aligned.
-class Pieces {
-public:
-    [[nodiscard]] std::size_t take(std::size_t bytes) {
-        const std::size_t at = size_;
-        size_ += (bytes + 255) / 256 * 256;
-        return at;
-    }
-    [[nodiscard]] std::size_t size() const { return size_; }
-
-private:
-    std::size_t size_ = 0;
-};
 
 /// The offsets in the scratch memory at which a pass finds its copies of tensors.
 struct Places {
@@ -53,19 +34,6 @@ struct Places {
 
 std::size_t bytes_of(TensorType type) {
     return type == TensorType::float32 ? 4 : 2;
-}
-
-/// Calls `use` with `data` as a pointer to numbers of this type.
-template <class Use>
-void with_type(TensorType type, void* data, Use use) {
-    switch (type) {
-        case TensorType::float32:
-            return use(static_cast<float*>(data));
-        case TensorType::bfloat16:
-            return use(static_cast<__nv_bfloat16*>(data));
-        case TensorType::float16:
-            return use(static_cast<__half*>(data));
-    }
 }
 
 std::size_t elements(std::int64_t pixels, std::int64_t channels) {
@@ -96,16 +64,17 @@ Places places_of(const EngineChoice& choice, const ConvolutionShape& shape) {
         return {};  // no gradient of the input is needed
     }
     const ConvolutionShape& s = choice.request.shape;
-    Pieces pieces;
     Places places;
+    const auto take = [&](std::size_t bytes) {  // aligned
+        return std::exchange(places.size, places.size + (bytes + 255) / 256 * 256);
+    };
     if (!takes_x(choice, shape)) {
-        places.x = pieces.take(bytes_of(choice.request.type) * elements(pixels_in(s), s.channels_in));
+        places.x = take(bytes_of(choice.request.type) * elements(pixels_in(s), s.channels_in));
     }
     if (!takes_y(choice, shape)) {
-        places.y = pieces.take(bytes_of(choice.request.type) * elements(pixels_out(s), s.channels_out));
+        places.y = take(bytes_of(choice.request.type) * elements(pixels_out(s), s.channels_out));
     }
-    places.workspace = pieces.take(choice.pass->workspace_bytes());
-    places.size = pieces.size();
+    places.workspace = take(choice.pass->workspace_bytes());
     return places;
 }
 
@@ -159,33 +128,31 @@ public:
         pack_bias(parameters + weights_);
     }
 
-    void forward(const Pass& /*pass*/, std::span<const float* const> inputs, float* y) override {
+    void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
         finish_packing(stream_);
-        const float* x = inputs[0];
         const EngineChoice& choice = plan_->forward;
-        const float* bias = shape_.skips_bias ? nullptr : parameters_ + weights_;
+        const bool is_fused = choice.request.is_fused;
+        const float* bias = is_fused || shape_.skips_bias ? nullptr : parameters_ + weights_;
         void* to = takes_y(choice, shape_) ? y : at(forward_places_.y);
         choice.pass->run(stream_.get(),
-                         {.x = x_for_engine(choice, forward_places_, x),
+                         {.x = x_for_engine(choice, forward_places_, x[0]),
                           .weights = packed_forward_.get(),
                           .bias = fused_bias_,
                           .y = to},
                          at(forward_places_.workspace));
-        finish_forward(choice, to, choice.request.is_fused ? nullptr : bias,
-                       choice.request.is_fused ? Activation::none : shape_.activation, y);
+        if (to != y || bias != nullptr) {
+            bias_activation(stream_.get(), is_fused ? Activation::none : shape_.activation, {to, choice.request.type},
+                            choice.padded_out(), bias, {y, shape_.y_type}, pixels_out(shape_), shape_.channels_out);
+        }
     }
 
     void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
                   std::span<float* const> grad_x, float* grad_parameters) override {
         finish_packing(stream_);
         if (!shape_.skips_bias) {
-            with_number(shape_.y_type, [&](auto number) {
-                using Number = typename decltype(number)::type;
-                stream_.deferred().sums.push_back(
-                    bias_gradient(stream_.get(), shape_.activation, reinterpret_cast<const Number*>(y),
-                                  reinterpret_cast<Number*>(grad_y), pixels_out(shape_), shape_.channels_out,
-                                  static_cast<float*>(bias_partials_.get()), grad_parameters + weights_));
-            });
+            stream_.deferred().sums.push_back(bias_gradient(
+                stream_.get(), shape_.activation, {y, shape_.y_type}, {grad_y, shape_.y_type}, pixels_out(shape_),
+                shape_.channels_out, static_cast<float*>(bias_partials_.get()), grad_parameters + weights_));
         }
         backward_weights(x[0], grad_y, grad_parameters);
         if (shape_.needs_input_grad) {
@@ -246,73 +213,32 @@ private:
         }
     }
 
-    /// Converts a tensor (pixels, channels) of type `stored` to the type and the channel padding of the pass.
-    void pad_channels(const EngineChoice& choice, TensorType stored, const float* from, std::int64_t rows,
-                      std::int64_t channels, std::int64_t padded_channels, void* to) const {
-        if (stored == TensorType::bfloat16) {  // the pass needs float32; bfloat16 needs no copy
-            copy_channels(stream_.get(), reinterpret_cast<const __nv_bfloat16*>(from), rows, channels,
-                          static_cast<float*>(to), padded_channels);
-            return;
-        }
-        with_type(choice.request.type, to,
-                  [&](auto* numbers) { copy_channels(stream_.get(), from, rows, channels, numbers, padded_channels); });
-    }
     [[nodiscard]] ImageSizes sizes_in(const ConvolutionShape& shape) const {
         return {.height = shape.height, .width = shape.width, .channels = shape.channels_in};
     }
-    /// Copies the images, with zeros around each image, in the type and channels of the pass.
-    void pad_images(const EngineChoice& choice, const float* x, void* to) const {
-        const ConvolutionShape& wide = choice.request.shape;
-        with_type(choice.request.type, to, [&](auto* numbers) {
-            move_images(stream_.get(), shape_.batch, x, sizes_in(shape_), numbers, sizes_in(wide),
-                        shape_.padding_before);
-        });
-    }
-    /// Copies the gradient of the images and drops the gradient of the zeros around them.
-    void cut_padding(const EngineChoice& choice, void* from, float* grad_x) const {
-        const ConvolutionShape& wide = choice.request.shape;
-        with_type(choice.request.type, from, [&](const auto* numbers) {
-            move_images(stream_.get(), shape_.batch, numbers, sizes_in(wide), grad_x, sizes_in(shape_),
-                        -shape_.padding_before);
-        });
-    }
+    /// Returns x in the type, the channels and the padding of the pass.
     [[nodiscard]] void* x_for_engine(const EngineChoice& choice, const Places& places, const float* x) const {
         if (takes_x(choice, shape_)) {
             return const_cast<float*>(x);
         }
+        const Target to{at(places.x), choice.request.type};
         if (pads_images(shape_)) {
-            pad_images(choice, x, at(places.x));
+            move_images(stream_.get(), shape_.batch, {x, shape_.x_type}, sizes_in(shape_), to,
+                        sizes_in(choice.request.shape), shape_.padding_before);
         } else {
-            pad_channels(choice, shape_.x_type, x, pixels_in(shape_), shape_.channels_in, choice.padded_in(),
-                         at(places.x));
+            copy_channels(stream_.get(), {x, shape_.x_type}, pixels_in(shape_), shape_.channels_in, to,
+                          choice.padded_in());
         }
-        return at(places.x);
+        return to.data;
     }
     [[nodiscard]] void* grad_for_engine(const EngineChoice& choice, const Places& places, const float* grad_y) const {
         if (takes_y(choice, shape_)) {
             return const_cast<float*>(grad_y);
         }
-        pad_channels(choice, shape_.y_type, grad_y, pixels_out(shape_), shape_.channels_out, choice.padded_out(),
-                     at(places.y));
-        return at(places.y);
-    }
-
-    /// Converts the output of a pass to y, and applies the bias and the activation that the pass did not apply.
-    void finish_forward(const EngineChoice& choice, void* from, const float* bias, Activation activation, float* y) {
-        if (from == y && bias == nullptr) {
-            return;
-        }
-        const auto finish = [&](const auto* numbers, auto* to) {
-            bias_activation(stream_.get(), activation, numbers, choice.padded_out(), bias, to, pixels_out(shape_),
-                            shape_.channels_out);
-        };
-        if (shape_.y_type == TensorType::float32) {
-            with_type(choice.request.type, from, [&](const auto* numbers) { finish(numbers, y); });
-        } else {
-            with_number(choice.request.type, [&](auto number) {
-                finish(static_cast<const typename decltype(number)::type*>(from), reinterpret_cast<__nv_bfloat16*>(y));
-            });
-        }
+        const Target to{at(places.y), choice.request.type};
+        copy_channels(stream_.get(), {grad_y, shape_.y_type}, pixels_out(shape_), shape_.channels_out, to,
+                      choice.padded_out());
+        return to.data;
     }
 
     void backward_weights(const float* x, const float* grad_y, float* grad_weights) {
@@ -335,16 +261,13 @@ private:
                           .bias = nullptr,
                           .y = grad_for_engine(choice, data_places_, grad_y)},
                          at(data_places_.workspace));
+        const Source from{to, choice.request.type};
         if (pads_images(shape_)) {
-            cut_padding(choice, to, grad_x);
-        } else if (to != grad_x && shape_.x_type == TensorType::bfloat16) {
-            copy_channels(stream_.get(), static_cast<const float*>(to), pixels_in(shape_), choice.padded_in(),
-                          reinterpret_cast<__nv_bfloat16*>(grad_x), shape_.channels_in);
+            move_images(stream_.get(), shape_.batch, from, sizes_in(choice.request.shape), {grad_x, shape_.x_type},
+                        sizes_in(shape_), -shape_.padding_before);
         } else if (to != grad_x) {
-            with_type(choice.request.type, to, [&](const auto* numbers) {
-                copy_channels(stream_.get(), numbers, pixels_in(shape_), choice.padded_in(), grad_x,
-                              shape_.channels_in);
-            });
+            copy_channels(stream_.get(), from, pixels_in(shape_), choice.padded_in(), {grad_x, shape_.x_type},
+                          shape_.channels_in);
         }
     }
 
@@ -364,15 +287,12 @@ private:
 
 }  // namespace
 
-std::size_t library_scratch(Stream& stream, const ConvolutionShape& shape) {
-    return scratch_bytes_of(*plan_for(stream, shape), shape);
-}
-
-std::size_t library_kept(Stream& stream, const ConvolutionShape& shape) {
+OperationBytes library_bytes(Stream& stream, const ConvolutionShape& shape) {
+    const std::shared_ptr<CudnnConvolutionPlan> plan = plan_for(stream, shape);
     // ModelPlan::bytes contains the gradients as float32, without padding.
     const std::size_t counted = weight_elements(shape) * sizeof(float);
-    const std::size_t grads = grad_bytes_of(*plan_for(stream, shape));
-    return std::max(grads, counted) - counted + bias_partials_of(shape);
+    return {.scratch = scratch_bytes_of(*plan, shape),
+            .kept = std::max(grad_bytes_of(*plan), counted) - counted + bias_partials_of(shape)};
 }
 
 std::unique_ptr<Operation> make_library(Stream& stream, const ConvolutionShape& shape) {

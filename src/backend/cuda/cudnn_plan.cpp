@@ -118,35 +118,10 @@ private:
     std::shared_ptr<fe::graph::Graph> graph_ = std::make_shared<fe::graph::Graph>();
 };
 
-fe::NumericalNote_t note_of(EngineNote note) {
-    using Note = fe::NumericalNote_t;
-    switch (note) {
-        case EngineNote::tensor_core:
-            return Note::TENSOR_CORE;
-        case EngineNote::down_convert_inputs:
-            return Note::DOWN_CONVERT_INPUTS;
-        case EngineNote::reduced_precision_reduction:
-            return Note::REDUCED_PRECISION_REDUCTION;
-        case EngineNote::fft:
-            return Note::FFT;
-        case EngineNote::nondeterministic:
-            return Note::NONDETERMINISTIC;
-        case EngineNote::winograd:
-            return Note::WINOGRAD;
-        case EngineNote::winograd_tile_4x4:
-            return Note::WINOGRAD_TILE_4x4;
-        case EngineNote::winograd_tile_6x6:
-            return Note::WINOGRAD_TILE_6x6;
-        case EngineNote::winograd_tile_13x13:
-            return Note::WINOGRAD_TILE_13x13;
-    }
-    return Note::NOT_SET;
-}
-
 std::vector<fe::NumericalNote_t> unwanted(const ConvolutionShape& shape) {
     std::vector<fe::NumericalNote_t> notes;
-    for (const EngineNote note : barred_notes(shape)) {
-        notes.push_back(note_of(note));
+    for (const cudnnBackendNumericalNote_t note : barred_notes(shape)) {
+        notes.push_back(fe::detail::convert_from_cudnn_type(note));
     }
     return notes;
 }

@@ -46,35 +46,22 @@ public:
 /// cuDNN has no suitable engine.
 [[nodiscard]] std::unique_ptr<CudnnPass> plan_cudnn_pass(Libraries& libraries, const CudnnRequest& request);
 
-// The cuDNN engines that a convolution may use.
-
-/// The numerical properties of an engine: cuDNN's CUDNN_NUMERICAL_NOTE_*.
-enum class EngineNote {
-    tensor_core,
-    down_convert_inputs,
-    reduced_precision_reduction,
-    fft,
-    nondeterministic,
-    winograd,
-    winograd_tile_4x4,
-    winograd_tile_6x6,
-    winograd_tile_13x13
-};
-
 /// Returns the properties that an engine must not have. In every precision, sums are float32 and inputs are never
 /// converted to a narrower type than requested. In half precision, gradients below 6e-8 would vanish. Engines that
 /// transform their inputs compute the transform in the input type, and the range of float16 is too small for it.
-[[nodiscard]] inline std::vector<EngineNote> barred_notes(const ConvolutionShape& shape) {
-    std::vector<EngineNote> notes{EngineNote::down_convert_inputs, EngineNote::reduced_precision_reduction};
+[[nodiscard]] inline std::vector<cudnnBackendNumericalNote_t> barred_notes(const ConvolutionShape& shape) {
+    std::vector<cudnnBackendNumericalNote_t> notes{CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS,
+                                                   CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION};
     if (shape.deterministic) {
-        notes.push_back(EngineNote::nondeterministic);
+        notes.push_back(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
     }
     if (shape.precision == Precision::float32) {
-        notes.push_back(EngineNote::tensor_core);
+        notes.push_back(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
     }
     if (shape.precision == Precision::float32 || shape.precision == Precision::float16) {
-        notes.insert(notes.end(), {EngineNote::fft, EngineNote::winograd, EngineNote::winograd_tile_4x4,
-                                   EngineNote::winograd_tile_6x6, EngineNote::winograd_tile_13x13});
+        notes.insert(notes.end(),
+                     {CUDNN_NUMERICAL_NOTE_FFT, CUDNN_NUMERICAL_NOTE_WINOGRAD, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4,
+                      CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13});
     }
     return notes;
 }

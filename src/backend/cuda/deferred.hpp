@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/backend/operation.hpp"
+#include "finch/base/portable.hpp"
 
 #include <cstdint>
 #include <cuda_runtime.h>
@@ -33,6 +34,8 @@ struct WeightCopy {
     const void* from = nullptr;
     void* to = nullptr;
     TensorType type = TensorType::float32;  ///< of the packed weights
+
+    [[nodiscard]] FINCH_PORTABLE std::int64_t packed_count() const { return padded_out * taps * padded_in; }
 };
 /// Packs canonical weights. The padding becomes zero.
 void pack_weights(cudaStream_t stream, std::span<const WeightCopy> layers);

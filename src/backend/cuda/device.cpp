@@ -51,8 +51,10 @@ public:
         if (floats > std::numeric_limits<std::size_t>::max() / sizeof(float)) {
             throw std::bad_alloc();
         }
-        const auto memory = std::make_shared<StreamMemory>(stream_.allocate(floats * sizeof(float)));
-        return {static_cast<float*>(memory->get()), floats, [held = memory](float*) mutable { held.reset(); }};
+        StreamMemory memory = stream_.allocate(floats * sizeof(float));
+        Buffer buffer(static_cast<float*>(memory.get()), floats, memory.get_deleter());
+        static_cast<void>(memory.release());
+        return buffer;
     }
     [[nodiscard]] std::int64_t free_bytes() const override { return static_cast<std::int64_t>(stream_.free_bytes()); }
     void upload(std::span<const float> from, float* to) override {
@@ -62,7 +64,7 @@ public:
         copy(from, to.data(), to.size_bytes(), cudaMemcpyDeviceToHost);
     }
     [[nodiscard]] std::unique_ptr<Transfer> make_transfer(std::size_t floats) override {
-        return cuda::make_transfer(stream_.get(), floats);
+        return std::make_unique<CudaTransfer>(stream_.get(), floats);
     }
 
     [[nodiscard]] std::unique_ptr<Operation> make(const OperationShape& shape) override {
@@ -77,34 +79,10 @@ public:
             shape);
     }
     [[nodiscard]] std::int64_t scratch_bytes(const OperationShape& shape) override {
-        return std::visit(
-            [&](const auto& known) -> std::int64_t {
-                if constexpr (requires { direct_scratch(stream_, known); }) {
-                    return static_cast<std::int64_t>(is_direct(known) ? direct_scratch(stream_, known)
-                                                                      : library_scratch(stream_, known));
-                } else if constexpr (requires { library_scratch(stream_, known); }) {
-                    return is_direct(known) ? 0 : static_cast<std::int64_t>(library_scratch(stream_, known));
-                } else if constexpr (requires { scratch(stream_, known); }) {
-                    return static_cast<std::int64_t>(scratch(stream_, known));
-                } else {
-                    return 0;
-                }
-            },
-            shape);
+        return static_cast<std::int64_t>(bytes_of(shape).scratch);
     }
     [[nodiscard]] std::int64_t kept_bytes(const OperationShape& shape) override {
-        return std::visit(
-            [&](const auto& known) -> std::int64_t {
-                if constexpr (requires { direct_kept(stream_, known); }) {
-                    return static_cast<std::int64_t>(is_direct(known) ? direct_kept(stream_, known)
-                                                                      : library_kept(stream_, known));
-                } else if constexpr (requires { library_kept(stream_, known); }) {
-                    return is_direct(known) ? 0 : static_cast<std::int64_t>(library_kept(stream_, known));
-                } else {
-                    return 0;
-                }
-            },
-            shape);
+        return static_cast<std::int64_t>(bytes_of(shape).kept);
     }
     void finish_deferred() override { cuda::finish_deferred(stream_); }
     void accumulate(const float* from, float* to, std::size_t count, TensorType type) override {
@@ -154,6 +132,20 @@ public:
 private:
     [[nodiscard]] bool is_direct(const auto& shape) const {
         return path_ != CudaPath::library && direct_suits(stream_.facts(), shape);
+    }
+
+    [[nodiscard]] OperationBytes bytes_of(const OperationShape& shape) {
+        return std::visit(
+            [&](const auto& known) -> OperationBytes {
+                if constexpr (requires { direct_bytes(stream_, known); }) {
+                    return is_direct(known) ? direct_bytes(stream_, known) : library_bytes(stream_, known);
+                } else if constexpr (requires { scratch(stream_, known); }) {
+                    return {.scratch = scratch(stream_, known)};
+                } else {
+                    return {};
+                }
+            },
+            shape);
     }
 
     /// Returns whether an operation supports a shape of which at least one tensor is bfloat16. Some kernels read 8

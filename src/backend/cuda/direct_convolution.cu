@@ -5,12 +5,9 @@
 #include "operations.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <utility>
-#include <vector>
 
 namespace finch::backend::cuda {
 
@@ -84,8 +81,8 @@ bool direct_suits(const DeviceFacts& facts, const ConvolutionShape& shape) {
                facts.shared_bytes_most;
 }
 
-std::size_t direct_kept(Stream& stream, const ConvolutionShape& shape) {
-    return plan_backward(shape, stream.facts()).partial_bytes();
+OperationBytes direct_bytes(Stream& stream, const ConvolutionShape& shape) {
+    return {.kept = plan_backward(shape, stream.facts()).partial_bytes()};
 }
 
 std::unique_ptr<Operation> make_direct(Stream& stream, const ConvolutionShape& shape) {

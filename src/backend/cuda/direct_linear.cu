@@ -1,5 +1,6 @@
 #include "grid.hpp"
 #include "kernels/linear.hpp"
+#include "number_of.hpp"
 #include "operations.hpp"
 
 #include <algorithm>
@@ -63,52 +64,20 @@ public:
     void pack(const float* parameters, float* /*buffers*/) override { parameters_ = parameters; }
 
     void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
-        switch (cuts_.forward_tile) {
-            case 2:
-                return forward_in_tiles<2>(x[0], y);
-            case 4:
-                return forward_in_tiles<4>(x[0], y);
-            case 5:
-                return forward_in_tiles<5>(x[0], y);
-            case 6:
-                return forward_in_tiles<6>(x[0], y);
-            default:
-                return forward_in_tiles<8>(x[0], y);
-        }
+        with_int<2, 4, 5, 6, 8>(cuts_.forward_tile, [&](auto tile) { forward_in_tiles<tile.value>(x[0], y); });
     }
 
     void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
                   std::span<float* const> grad_x, float* grad_parameters) override {
-        const Gradients to{
-            .x = x[0], .y = y, .grad_y = grad_y, .grad_x = grad_x[0], .grad_parameters = grad_parameters};
-        switch (cuts_.backward_tile) {
-            case 4:
-                return backward_in_parts<4>(to);
-            case 8:
-                return backward_in_parts<8>(to);
-            case 12:
-                return backward_in_parts<12>(to);
-            case 16:
-                return backward_in_parts<16>(to);
-            case 24:
-                return backward_in_parts<24>(to);
-            default:
-                return backward_in_parts<32>(to);
-        }
+        with_int<4, 8, 12, 16, 24, 32>(cuts_.backward_tile, [&](auto tile) {
+            backward_in_parts<tile.value>(x[0], y, grad_y, grad_x[0], grad_parameters);
+        });
     }
 
     [[nodiscard]] std::string implementation() const override { return "finch:direct_linear"; }
 
 private:
     [[nodiscard]] float* partial() const { return static_cast<float*>(scratch_->get()); }
-
-    struct Gradients {
-        const float* x;
-        const float* y;
-        const float* grad_y;
-        float* grad_x;
-        float* grad_parameters;
-    };
 
     template <int tile>
     void forward_in_tiles(const float* x, float* y) {
@@ -133,7 +102,7 @@ private:
     }
 
     template <int tile>
-    void backward_in_parts(const Gradients& to) {
+    void backward_in_parts(const float* x, const float* y, const float* grad_y, float* grad_x, float* grad_parameters) {
         using Kernel = LinearBackward<tile>;
         const bool in_parts = cuts_.backward_parts > 1;
         FINCH_CUDA(launch(stream_,
@@ -144,12 +113,12 @@ private:
                           Kernel{.sizes = sizes_,
                                  .activation = shape_.activation,
                                  .samples_of_part = cuts_.samples_of_part,
-                                 .x = to.x,
-                                 .y = to.y,
-                                 .grad_y = to.grad_y,
+                                 .x = x,
+                                 .y = y,
+                                 .grad_y = grad_y,
                                  .weight = parameters_,
-                                 .grad_x = shape_.needs_input_grad ? to.grad_x : nullptr,
-                                 .grad_parameters = to.grad_parameters,
+                                 .grad_x = shape_.needs_input_grad ? grad_x : nullptr,
+                                 .grad_parameters = grad_parameters,
                                  .partial = in_parts ? partial() : nullptr}));
         if (in_parts) {
             FINCH_CUDA(launch(stream_,
@@ -159,7 +128,7 @@ private:
                               LinearBackwardEnd{.sizes = sizes_,
                                                 .parts = static_cast<int>(cuts_.backward_parts),
                                                 .partial = partial(),
-                                                .grad_parameters = to.grad_parameters}));
+                                                .grad_parameters = grad_parameters}));
         }
     }
 
@@ -179,9 +148,10 @@ bool direct_suits(const DeviceFacts& /*facts*/, const LinearShape& shape) {
            groups_of(shape.batch, LinearForwardPart<8>::samples) <= 65535;
 }
 
-std::size_t direct_scratch(Stream& stream, const LinearShape& shape) {
+OperationBytes direct_bytes(Stream& stream, const LinearShape& shape) {
     const std::int64_t features = shape.height * shape.width * shape.channels;
-    return scratch_bytes_of(LinearCuts(shape, features, stream.facts().multiprocessors), shape, features);
+    const LinearCuts cuts(shape, features, stream.facts().multiprocessors);
+    return {.scratch = scratch_bytes_of(cuts, shape, features)};
 }
 
 std::unique_ptr<Operation> make_direct(Stream& stream, const LinearShape& shape) {

@@ -4,6 +4,7 @@
 #include "finch/backend/operation.hpp"
 
 #include "kernels/convolution_gradients.hpp"
+#include "number_of.hpp"
 #include "stream.hpp"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 /// How the kernels for few channels compute a convolution: which kernels, with which grids.
@@ -21,44 +23,26 @@ namespace finch::backend::cuda::direct {
 // multiprocessors), from counts of instructions and shared-memory accesses. To correct the numbers, measure with
 // tools/bench/gpu_step.py.
 
-/// The settings of the kernels for forward and for the input's gradient. The settings apply if the number of output
-/// pixels (batch · height · width) is at least `from_pixels`, scaled to the multiprocessors of the GPU.
+/// The settings of the kernels. The settings apply if the number of output pixels (batch · height · width) is at least
+/// `from_pixels`, scaled to the multiprocessors of the GPU.
 struct DirectRule {
     std::int64_t from_pixels;
     int pixels;         ///< pixels of a row per thread: 2 or 4
     bool many_outputs;  ///< true: as many channels per thread as fit; false: few, for more threads
-    int rows;           ///< rows of a band, which one block computes
+    int rows;           ///< rows of a band, which one block computes, in forward and for the input's gradient
+    int weight_rows;    ///< rows of a band for the gradient of the weights
 };
 inline constexpr std::array direct_rules{
-    DirectRule{0, 2, false, 4},        // 8 images of 28 x 28: 56 blocks of 128 threads
-    DirectRule{32'768, 4, false, 14},  // 64 images: 128 blocks of 224 threads
-    DirectRule{131'072, 4, true, 28}   // 256 images and more: 256 blocks of 224 threads, twice the products per load
+    DirectRule{0, 2, false, 4, 4},        // 8 images of 28 x 28: 56 blocks of 128 threads
+    DirectRule{32'768, 4, false, 14, 7},  // 64 images: 128 blocks of 224 threads
+    DirectRule{131'072, 4, true, 28, 14}  // 256 images and more: 256 blocks of 224 threads, twice the products per load
 };
 
-/// The settings of the kernel for the gradient of the weights.
-struct WeightGradientRule {
-    std::int64_t from_pixels;
-    int rows;                       ///< rows of a band
-    int blocks_per_multiprocessor;  ///< at most; a block then processes several bands
-};
-inline constexpr std::array weight_gradient_rules{WeightGradientRule{0, 4, 2}, WeightGradientRule{32'768, 7, 2},
-                                                  WeightGradientRule{131'072, 14, 2}};
-
+/// In the kernel for the gradient of the weights, a block processes several bands if there are more bands than blocks.
+inline constexpr int most_blocks_per_multiprocessor = 2;
 /// With one input channel a block has few sums, so its threads form many slices. Many slices need more rows to divide
 /// among themselves.
 inline constexpr int rows_of_few_channels = 28;
-
-template <class Rules>
-[[nodiscard]] constexpr auto rule_for(const Rules& rules, std::int64_t pixels, int multiprocessors) {
-    constexpr std::int64_t estimated_for = 132;  // multiprocessors
-    auto chosen = rules.front();
-    for (const auto& rule : rules) {
-        if (pixels * estimated_for >= rule.from_pixels * multiprocessors) {
-            chosen = rule;
-        }
-    }
-    return chosen;
-}
 
 inline constexpr std::int64_t most_channels = 16;
 inline constexpr int most_threads = 256;              // of a block
@@ -85,6 +69,17 @@ int rows_that_fit(int wanted, Fits&& fits) {
 
 inline std::int64_t pixels_out(const ConvolutionShape& shape) {
     return shape.batch * shape.height_out() * shape.width_out();
+}
+
+inline DirectRule rule_for(const ConvolutionShape& shape, const DeviceFacts& facts) {
+    constexpr std::int64_t estimated_for = 132;  // multiprocessors
+    DirectRule chosen = direct_rules.front();
+    for (const DirectRule& rule : direct_rules) {
+        if (pixels_out(shape) * estimated_for >= rule.from_pixels * facts.multiprocessors) {
+            chosen = rule;
+        }
+    }
+    return chosen;
 }
 
 inline ConvolutionSizes forward_sizes(const ConvolutionShape& shape) {
@@ -197,20 +192,8 @@ Planned<DirectConvolution<kernel, pixels, outputs>> plan_convolution(const Convo
                          .groups = groups,
                          .has_aligned_rows = sizes.width_out * sizes.channels_out % 4 == 0,
                          .is_gradient = is_gradient,
-                         .activation = activation,
-                         .x = nullptr,
-                         .slope_of = nullptr,
-                         .parameters = nullptr,
-                         .y = nullptr};
+                         .activation = activation};
     return {.kernel = planned, .grid = grid, .items = items_of(rows)};
-}
-
-template <int kernel, int pixels, int outputs>
-DirectPass plan_kernel(const ConvolutionSizes& sizes, std::int64_t batch, const DirectRule& rule, Activation activation,
-                       bool is_gradient) {
-    return direct_pass(
-        plan_convolution<kernel, pixels, outputs>(sizes, batch, rule.rows, activation, is_gradient),
-        "finch:direct, " + std::to_string(pixels) + " pixels x " + std::to_string(outputs) + " channels");
 }
 
 /// Returns the number of channels per thread. With few channels per thread there are more threads. With many channels
@@ -222,42 +205,27 @@ inline int outputs_of(int channels, bool many) {
     return channels % 5 == 0 ? 5 : 4;
 }
 
-template <int kernel, int pixels>
-DirectPass plan_outputs(const ConvolutionSizes& sizes, std::int64_t batch, const DirectRule& rule,
-                        Activation activation, bool is_gradient) {
-    const int outputs = outputs_of(sizes.channels_out, rule.many_outputs && pixels > 2);
-    if constexpr (pixels > 2) {
-        if (outputs == 10) {
-            return plan_kernel<kernel, pixels, 10>(sizes, batch, rule, activation, is_gradient);
-        }
-        if (outputs == 8) {
-            return plan_kernel<kernel, pixels, 8>(sizes, batch, rule, activation, is_gradient);
-        }
-    }
-    if (outputs == 5) {
-        return plan_kernel<kernel, pixels, 5>(sizes, batch, rule, activation, is_gradient);
-    }
-    return plan_kernel<kernel, pixels, 4>(sizes, batch, rule, activation, is_gradient);
-}
-
-template <int kernel>
-DirectPass plan_pixels(const ConvolutionSizes& sizes, std::int64_t batch, const DirectRule& rule, Activation activation,
-                       bool is_gradient) {
-    return rule.pixels == 4 ? plan_outputs<kernel, 4>(sizes, batch, rule, activation, is_gradient)
-                            : plan_outputs<kernel, 2>(sizes, batch, rule, activation, is_gradient);
-}
-
 inline DirectPass plan_direct(const DeviceFacts& facts, const ConvolutionSizes& sizes, const ConvolutionShape& shape,
                               bool is_gradient) {
-    const DirectRule rule = rule_for(direct_rules, pixels_out(shape), facts.multiprocessors);
-    return shape.kernel == 3 ? plan_pixels<3>(sizes, shape.batch, rule, shape.activation, is_gradient)
-                             : plan_pixels<5>(sizes, shape.batch, rule, shape.activation, is_gradient);
+    const DirectRule rule = rule_for(shape, facts);
+    const int per_thread = outputs_of(sizes.channels_out, rule.many_outputs);
+    return with_int<3, 5>(whole(shape.kernel), [&](auto kernel) {
+        const auto plan = [&](auto pixels, auto outputs) {
+            return direct_pass(plan_convolution<kernel.value, pixels.value, outputs.value>(
+                                   sizes, shape.batch, rule.rows, shape.activation, is_gradient),
+                               "finch:direct, " + std::to_string(pixels.value) + " pixels x " +
+                                   std::to_string(outputs.value) + " channels");
+        };
+        const auto plan_two = [&](auto outputs) { return plan(std::integral_constant<int, 2>(), outputs); };
+        const auto plan_four = [&](auto outputs) { return plan(std::integral_constant<int, 4>(), outputs); };
+        return rule.pixels == 2 ? with_int<5, 4>(per_thread, plan_two) : with_int<5, 8, 10, 4>(per_thread, plan_four);
+    });
 }
 
 template <int kernel, int outputs>
 Planned<DirectWeightGradient<kernel, outputs>> plan_weights(const ConvolutionShape& shape, const DeviceFacts& facts) {
     using Kernel = DirectWeightGradient<kernel, outputs>;
-    const WeightGradientRule rule = rule_for(weight_gradient_rules, pixels_out(shape), facts.multiprocessors);
+    const int weight_rows = rule_for(shape, facts).weight_rows;
     const ConvolutionSizes sizes = forward_sizes(shape);
     const int items = sizes.channels * kernel;
     const int slices = std::max(1, most_threads / items);
@@ -268,12 +236,12 @@ Planned<DirectWeightGradient<kernel, outputs>> plan_weights(const ConvolutionSha
     const auto bytes_of = [&](int height) {
         return Kernel::shared_floats(sizes, tile_of(height), threads) * sizeof(float);
     };
-    const int wanted = items < 8 ? std::max(rule.rows, rows_of_few_channels) : rule.rows;
+    const int wanted = items < 8 ? std::max(weight_rows, rows_of_few_channels) : weight_rows;
     const int rows =
         rows_that_fit(std::min(wanted, sizes.height_out), [&](int height) { return bytes_of(height) <= most_bytes; });
     const int bands = parts_of(sizes.height_out, rows);
     const int piece = parts_of(sizes.width_out, parts_of(sizes.width_out, 8));
-    const std::int64_t most_blocks = std::int64_t{facts.multiprocessors} * rule.blocks_per_multiprocessor;
+    const std::int64_t most_blocks = std::int64_t{facts.multiprocessors} * most_blocks_per_multiprocessor;
     const Grid grid{.blocks_x = std::min<std::int64_t>(shape.batch * bands, most_blocks),
                     .threads = threads,
                     .shared_bytes = bytes_of(rows)};
@@ -288,11 +256,7 @@ Planned<DirectWeightGradient<kernel, outputs>> plan_weights(const ConvolutionSha
         .weights = divisor(items * kernel),
         .vectors_of_grad = divisor(sizes.channels_out % 2 == 0 ? sizes.channels_out / 2 : sizes.channels_out),
         .slices = slices,
-        .activation = shape.activation,
-        .x = nullptr,
-        .y = nullptr,
-        .grad_y = nullptr,
-        .partial = nullptr};
+        .activation = shape.activation};
     return {.kernel = planned, .grid = grid, .items = slices * items};
 }
 
@@ -334,33 +298,25 @@ BackwardPass plan_gradients(const ConvolutionShape& shape, const DeviceFacts& fa
     BackwardPass backward{.pass = direct_pass(weights),
                           .rows = whole(weights.grid.blocks_x),
                           .count = whole(shape.channels_out * (shape.channels_in * kernel * kernel + 1))};
-    const DirectRule rule = rule_for(direct_rules, pixels_out(shape), facts.multiprocessors);
+    const DirectRule rule = rule_for(shape, facts);
     if (shape.needs_input_grad && rule.pixels == 2) {
-        if (outputs_of(whole(shape.channels_in), false) == 5) {
-            add_input_grad<5>(weights, shape, rule.rows, backward);
-        } else {
-            add_input_grad<4>(weights, shape, rule.rows, backward);
-        }
+        with_int<4, 5>(outputs_of(whole(shape.channels_in), false), [&](auto input_outputs) {
+            add_input_grad<input_outputs.value>(weights, shape, rule.rows, backward);
+        });
     }
     return backward;
 }
 
-template <int kernel>
-BackwardPass plan_backward(const ConvolutionShape& shape, const DeviceFacts& facts) {
-    if (shape.channels_out <= 4) {
-        return plan_gradients<kernel, 4>(shape, facts);
-    }
-    if (shape.channels_out <= 8) {
-        return plan_gradients<kernel, 8>(shape, facts);
-    }
-    if (shape.channels_out <= 10) {
-        return plan_gradients<kernel, 10>(shape, facts);
-    }
-    return plan_gradients<kernel, 16>(shape, facts);
-}
-
 inline BackwardPass plan_backward(const ConvolutionShape& shape, const DeviceFacts& facts) {
-    return shape.kernel == 3 ? plan_backward<3>(shape, facts) : plan_backward<5>(shape, facts);
+    const std::int64_t channels = shape.channels_out;
+    return with_int<3, 5>(whole(shape.kernel), [&](auto kernel) {
+        return with_int<4, 8, 10, 16>(
+            channels <= 4    ? 4
+            : channels <= 8  ? 8
+            : channels <= 10 ? 10
+                             : 16,
+            [&](auto outputs) { return plan_gradients<kernel.value, outputs.value>(shape, facts); });
+    });
 }
 
 }  // namespace finch::backend::cuda::direct

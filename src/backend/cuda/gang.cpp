@@ -21,7 +21,6 @@ bool waits(const CudaCapturedStep* member) {
 
 Gang::Gang(std::shared_ptr<Shared> shared)
     : stream_(std::move(shared)), steps_(stream_.allocate(sizeof(GangSteps))), done_(make_event()) {}
-Gang::~Gang() = default;
 
 bool Gang::suits(const CudaCapturedStep& step) const {
     const auto& own = members_.front()->launches();
@@ -135,8 +134,6 @@ void Gang::enqueue_step() {
                                              static_cast<GangSteps*>(steps_.get()), launches));
     }
 }
-
-Gangs::~Gangs() = default;
 
 Gang& Gangs::join(CudaCapturedStep& step) {
     const auto found = std::find_if(gangs_.begin(), gangs_.end(), [&](const auto& gang) { return gang->suits(step); });

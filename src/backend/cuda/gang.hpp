@@ -4,7 +4,6 @@
 #include "step_graphs.hpp"
 #include "stream.hpp"
 
-#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -21,7 +20,6 @@ class Gang {
 public:
     /// Throws std::bad_alloc.
     explicit Gang(std::shared_ptr<Shared> shared);
-    ~Gang();
     Gang(const Gang&) = delete;
     Gang& operator=(const Gang&) = delete;
 
@@ -54,7 +52,6 @@ private:
 /// The gangs of a device. A step joins the first gang that suits it.
 class Gangs {
 public:
-    ~Gangs();
     [[nodiscard]] Gang& join(CudaCapturedStep& step);
     void leave(const CudaCapturedStep& step, Gang& gang);
     /// Enqueues all executions that wait.

@@ -1,5 +1,6 @@
 #include "grid.hpp"
 #include "kernel_launch.hpp"
+#include "kernels/numbers.hpp"
 #include "operations.hpp"
 
 #include <algorithm>
@@ -11,23 +12,6 @@ namespace {
 
 // Layer normalisation of each sample of (batch, pixels, channels), like src/backend/cpu/layer_norm.cpp. All sums are
 // double and have a fixed order.
-
-/// Returns, in each thread of a block, the sum of `value` over the block's threads. The number of threads must be a
-/// power of two. `shared` must have one double per thread.
-template <class Thread>
-[[nodiscard]] FINCH_DEVICE double block_sum(Thread& thread, double value, double* shared) {
-    shared[thread.index()] = value;
-    for (int half = thread.count() / 2; half > 0; half /= 2) {
-        thread.sync();
-        if (thread.index() < half) {
-            shared[thread.index()] += shared[thread.index() + half];
-        }
-    }
-    thread.sync();
-    const double sum = shared[0];
-    thread.sync();  // before it is used again
-    return sum;
-}
 
 /// The kernel for y and for the mean and inverse deviation of each sample (batch, 2). Grid: x = samples. Shared memory:
 /// one double per thread.

@@ -26,13 +26,6 @@ void check(cublasStatus_t code, const char* call, std::source_location where) {
     throw ApiError(fmt::format("{}:{}: {}: {}", where.file_name(), where.line(), call, cublasLtGetStatusString(code)));
 }
 
-void CudnnTraits::destroy(type handle) noexcept {
-    static_cast<void>(cudnnDestroy(handle));
-}
-void CublasTraits::destroy(type handle) noexcept {
-    static_cast<void>(cublasLtDestroy(handle));
-}
-
 cudnnHandle_t Libraries::cudnn() {
     if (!cudnn_) {
         cudnnHandle_t handle = nullptr;

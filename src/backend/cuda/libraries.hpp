@@ -21,45 +21,11 @@ void check(cublasStatus_t code, const char* call, std::source_location where);
 #define FINCH_CUDNN(call) ::finch::backend::cuda::check((call), #call, std::source_location::current())
 #define FINCH_CUBLAS(call) ::finch::backend::cuda::check((call), #call, std::source_location::current())
 
-struct CudnnTraits {
-    using type = cudnnHandle_t;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type handle) noexcept;
-};
-struct CublasTraits {
-    using type = cublasLtHandle_t;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type handle) noexcept;
-};
-
 /// A device for which cuDNN plans without a driver.
 struct DescribedDevice {
     std::string properties;  ///< JSON, as cuDNN serialises them: CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION
     int sm_version = 0;      ///< 90 for compute capability 9.0
 };
-
-/// The library handles for one device. A handle is created on its first use: creation takes a second and some memory.
-class Libraries {
-public:
-    Libraries() = default;
-    /// For plans alone: cuDNN plans for `device`, and nothing runs.
-    explicit Libraries(DescribedDevice device) : described_device_(std::move(device)) {}
-    [[nodiscard]] cudnnHandle_t cudnn();
-    [[nodiscard]] cublasLtHandle_t cublas();
-    /// Returns null for a real device.
-    [[nodiscard]] const DescribedDevice* described_device() const {
-        return described_device_ ? &*described_device_ : nullptr;
-    }
-
-private:
-    std::optional<DescribedDevice> described_device_;
-    UniqueHandle<CudnnTraits> cudnn_;
-    UniqueHandle<CublasTraits> cublas_;
-};
-
-/// Returns the version as a number, such as 91900 for 9.19.0, or 0 if the version cannot be queried.
-[[nodiscard]] std::int64_t cudnn_version() noexcept;
-[[nodiscard]] std::int64_t cublas_version() noexcept;
 
 struct CudnnConvolutionPlan;  ///< cudnn_plan.hpp
 struct CublasLinearPlan;      ///< cublas_linear.cpp
@@ -71,19 +37,18 @@ class PlanCache {
 public:
     static constexpr std::size_t most = 128;  ///< unless more are in use
 
-    /// Returns null if there is no plan.
-    [[nodiscard]] std::shared_ptr<Plan> find(const Shape& shape) {
-        const auto found = plans_.find(shape);
+    /// Returns the plan of a shape. If there is none, `make` makes it.
+    template <class Make>
+    [[nodiscard]] std::shared_ptr<Plan> get(const Shape& shape, Make make) {
+        auto found = plans_.find(shape);
         if (found == plans_.end()) {
-            return nullptr;
+            found = plans_.emplace(shape, Entry{std::make_shared<Plan>(make())}).first;
         }
         found->second.asked = ++clock_;
-        return found->second.plan;
-    }
-    void keep(const Shape& shape, std::shared_ptr<Plan> plan) {
-        plans_[shape] = {std::move(plan), ++clock_};
+        const std::shared_ptr<Plan> plan = found->second.plan;
         while (plans_.size() > most && drop_one()) {
         }
+        return plan;
     }
 
 private:
@@ -110,10 +75,33 @@ private:
     std::uint64_t clock_ = 0;
 };
 
-class Plans {
+/// The library handles and plans for one device. A handle is created on its first use: creation takes a second and some
+/// memory.
+class Libraries {
 public:
+    Libraries() = default;
+    /// For plans alone: cuDNN plans for `device`, and nothing runs.
+    explicit Libraries(DescribedDevice device) : described_device_(std::move(device)) {}
+    [[nodiscard]] cudnnHandle_t cudnn();
+    [[nodiscard]] cublasLtHandle_t cublas();
+    /// Returns null for a real device.
+    [[nodiscard]] const DescribedDevice* described_device() const {
+        return described_device_ ? &*described_device_ : nullptr;
+    }
+
+private:
+    std::optional<DescribedDevice> described_device_;
+    UniqueHandle<PointerTraits<cudnnHandle_t, cudnnDestroy>> cudnn_;
+    UniqueHandle<PointerTraits<cublasLtHandle_t, cublasLtDestroy>> cublas_;
+
+public:
+    // Plans are destroyed before the handles.
     PlanCache<ConvolutionShape, CudnnConvolutionPlan> convolutions;
     PlanCache<LinearShape, CublasLinearPlan> linears;
 };
+
+/// Returns the version as a number, such as 91900 for 9.19.0, or 0 if the version cannot be queried.
+[[nodiscard]] std::int64_t cudnn_version() noexcept;
+[[nodiscard]] std::int64_t cublas_version() noexcept;
 
 }  // namespace finch::backend::cuda

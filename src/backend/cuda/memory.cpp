@@ -20,7 +20,7 @@ std::uint64_t attribute(cudaMemPool_t pool, cudaMemPoolAttr which) {
 
 }  // namespace
 
-void MemoryPoolTraits::destroy(type pool) noexcept {
+void destroy_pool(cudaMemPool_t pool) noexcept {
     log_failure(cudaMemPoolDestroy(pool), "cudaMemPoolDestroy");
 }
 
@@ -78,40 +78,16 @@ void MemoryPool::trim() {
     }
 }
 
-StreamMemory::StreamMemory(std::shared_ptr<const StreamAndPool> of, std::size_t bytes)
-    : of_(std::move(of)), memory_(of_->pool->allocate(bytes, of_->stream.get())) {}
-
-StreamMemory::StreamMemory(StreamMemory&& other) noexcept
-    : of_(std::move(other.of_)), memory_(std::exchange(other.memory_, nullptr)) {}
-
-StreamMemory& StreamMemory::operator=(StreamMemory&& other) noexcept {
-    std::swap(of_, other.of_);
-    std::swap(memory_, other.memory_);
-    StreamMemory old(std::move(other));
-    return *this;
-}
-
-StreamMemory::~StreamMemory() {
-    if (memory_ != nullptr) {
-        of_->pool->free(memory_, of_->stream.get());
-    }
-}
-
-PinnedPiece::PinnedPiece(std::shared_ptr<PinnedPool> pool, std::size_t bytes, PinnedMemory memory)
-    : pool_(std::move(pool)), bytes_(bytes), memory_(std::move(memory)) {}
-
-PinnedPiece::~PinnedPiece() {
-    if (memory_) {
-        pool_->give_back(bytes_, std::move(memory_));
-    }
+void GiveBack::operator()(void* memory) const noexcept {
+    pool->give_back(bytes, PinnedMemory(memory));
 }
 
 PinnedPiece PinnedPool::take(std::size_t bytes) {
     const std::size_t rounded = std::bit_ceil(std::max(bytes, smallest_pinned));
     if (auto idle = idle_.extract(rounded)) {
-        return {shared_from_this(), rounded, std::move(idle.mapped())};
+        return {idle.mapped().release(), {shared_from_this(), rounded}};
     }
-    return {shared_from_this(), rounded, allocate_pinned(rounded)};
+    return {allocate_pinned(rounded).release(), {shared_from_this(), rounded}};
 }
 
 void PinnedPool::give_back(std::size_t bytes, PinnedMemory memory) {

@@ -8,11 +8,7 @@
 
 namespace finch::backend::cuda {
 
-struct MemoryPoolTraits {
-    using type = cudaMemPool_t;
-    static type null() noexcept { return nullptr; }
-    static void destroy(type pool) noexcept;
-};
+void destroy_pool(cudaMemPool_t pool) noexcept;  ///< logs an error
 
 /// The memory pool of all streams of a device. Calls of cudaFree would wait for the whole device. The pool frees memory
 /// in stream order, so that an individual that ends does not wait for others. Between individuals the pools of all
@@ -32,7 +28,7 @@ public:
     void trim();
 
 private:
-    UniqueHandle<MemoryPoolTraits> pool_;  ///< null: the device has none
+    UniqueHandle<PointerTraits<cudaMemPool_t, destroy_pool>> pool_;  ///< null: the device has none
 };
 
 /// A stream and the pool that its memory is allocated from.
@@ -41,47 +37,24 @@ struct StreamAndPool {
     std::shared_ptr<MemoryPool> pool;
 };
 
-/// Memory of a MemoryPool. Only its stream, or work that waits for its stream, may use it. Move-only.
-class StreamMemory {
-public:
-    StreamMemory() = default;
-    /// Not zeroed. Throws std::bad_alloc.
-    StreamMemory(std::shared_ptr<const StreamAndPool> of, std::size_t bytes);
-    StreamMemory(StreamMemory&& other) noexcept;
-    StreamMemory& operator=(StreamMemory&& other) noexcept;
-    StreamMemory(const StreamMemory&) = delete;
-    StreamMemory& operator=(const StreamMemory&) = delete;
-    ~StreamMemory();
-
-    [[nodiscard]] void* get() const noexcept { return memory_; }
-    [[nodiscard]] explicit operator bool() const noexcept { return memory_ != nullptr; }
-
-private:
-    std::shared_ptr<const StreamAndPool> of_;
-    void* memory_ = nullptr;
+/// Frees memory of a StreamAndPool in the order of the stream.
+struct FreeOnStream {
+    std::shared_ptr<const StreamAndPool> of;
+    void operator()(void* memory) const noexcept { of->pool->free(memory, of->stream.get()); }
 };
+/// Memory of a MemoryPool. Only its stream, or work that waits for its stream, may use it.
+using StreamMemory = std::unique_ptr<void, FreeOnStream>;
 
 class PinnedPool;
 
-/// Pinned host memory of a PinnedPool. Move-only. All copies from and to this memory must be complete before the object
-/// is destroyed.
-class PinnedPiece {
-public:
-    PinnedPiece() = default;
-    PinnedPiece(std::shared_ptr<PinnedPool> pool, std::size_t bytes, PinnedMemory memory);
-    PinnedPiece(PinnedPiece&&) = default;
-    PinnedPiece& operator=(PinnedPiece&&) = default;
-    PinnedPiece(const PinnedPiece&) = delete;
-    PinnedPiece& operator=(const PinnedPiece&) = delete;
-    ~PinnedPiece();
-
-    [[nodiscard]] void* get() const noexcept { return memory_.get(); }
-
-private:
-    std::shared_ptr<PinnedPool> pool_;
-    std::size_t bytes_ = 0;
-    PinnedMemory memory_;
+/// Returns memory to a PinnedPool.
+struct GiveBack {
+    std::shared_ptr<PinnedPool> pool;
+    std::size_t bytes = 0;
+    void operator()(void* memory) const noexcept;
 };
+/// Pinned host memory of a PinnedPool. All copies from and to this memory must be complete before it is destroyed.
+using PinnedPiece = std::unique_ptr<void, GiveBack>;
 
 /// A pool of pinned host memory for reuse: cudaFreeHost would wait for the whole device. Sizes are rounded up to powers
 /// of two, so the pool keeps at most twice the memory that was in use at the same time.

@@ -25,19 +25,18 @@ namespace finch::backend::cuda {
 template <class Shape>
 [[nodiscard]] std::unique_ptr<Operation> make(Stream& stream, const Shape& shape);
 
-/// Returns the bytes that an operation would request from Stream::scratch(). The workspaces of the libraries are
-/// limited: 64 MiB for cuDNN, 4 MiB for cuBLASLt.
-[[nodiscard]] std::size_t direct_scratch(Stream& stream, const LinearShape& shape);
-[[nodiscard]] std::size_t library_scratch(Stream& stream, const ConvolutionShape& shape);
-[[nodiscard]] std::size_t library_scratch(Stream& stream, const LinearShape& shape);
+/// The bytes that an operation needs beyond its tensors.
+struct OperationBytes {
+    std::size_t scratch = 0;  ///< from Stream::scratch(). Workspaces: at most 64 MiB for cuDNN, 4 MiB for cuBLASLt
+    std::size_t kept = 0;     ///< gradients until finish_deferred(), beyond those in ModelPlan::bytes
+};
+[[nodiscard]] OperationBytes direct_bytes(Stream& stream, const ConvolutionShape& shape);
+[[nodiscard]] OperationBytes direct_bytes(Stream& stream, const LinearShape& shape);
+[[nodiscard]] OperationBytes library_bytes(Stream& stream, const ConvolutionShape& shape);
+[[nodiscard]] OperationBytes library_bytes(Stream& stream, const LinearShape& shape);
 [[nodiscard]] std::size_t scratch(Stream& stream, const BatchNormShape& shape);
 [[nodiscard]] std::size_t scratch(Stream& stream, const LayerNormShape& shape);
 
-/// Returns the bytes of the gradients that an operation keeps until finish_deferred(), beyond those in
-/// ModelPlan::bytes.
-[[nodiscard]] std::size_t direct_kept(Stream& stream, const ConvolutionShape& shape);
-[[nodiscard]] std::size_t library_kept(Stream& stream, const ConvolutionShape& shape);
-[[nodiscard]] std::size_t library_kept(Stream& stream, const LinearShape& shape);
 /// Enqueues the work in Stream::deferred(), with one kernel for several layers. finish_packing() enqueues only the
 /// packing of weights.
 void finish_deferred(Stream& stream);

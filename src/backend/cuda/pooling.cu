@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <utility>
 
 namespace finch::backend::cuda {
 namespace {
@@ -18,6 +17,14 @@ struct PoolingSizes {
     int height, width, channels;
     int height_out, width_out;
     int kernel, stride, padding;
+
+    /// Returns the offset of an element of x in NHWC. offset_out() returns that of an element of y.
+    [[nodiscard]] FINCH_DEVICE std::int64_t offset(int sample, int row, int column, int channel) const {
+        return ((static_cast<std::int64_t>(sample) * height + row) * width + column) * channels + channel;
+    }
+    [[nodiscard]] FINCH_DEVICE std::int64_t offset_out(int sample, int row, int column, int channel) const {
+        return ((static_cast<std::int64_t>(sample) * height_out + row) * width_out + column) * channels + channel;
+    }
 };
 
 /// The element that a thread computes: one channel of one pixel. Each row of pixels is divided among `parts` blocks.
@@ -37,17 +44,12 @@ struct PoolingPlace {
     }
 };
 
-/// Returns the offset of an element in an NHWC tensor.
-[[nodiscard]] FINCH_DEVICE std::int64_t nhwc_offset(int sample, int row, int column, int channel, int height, int width,
-                                                    int channels) {
-    return ((static_cast<std::int64_t>(sample) * height + row) * width + column) * channels + channel;
-}
-
 /// The kernel that computes y (N, HO, WO, C), the largest entry of each window. If several entries are equal, the
 /// kernel takes the first of them. A NaN is treated as the largest entry. `winners` has the shape of y and holds the
-/// position of each largest entry in the image, as row · width + column.
+/// position of each largest entry in the image, as row · width + column. If `winners` is null, y is the mean over each
+/// window; padding counts as zeros.
 template <class X, class Y>
-struct MaxPoolingForward {
+struct PoolingForward {
     static constexpr int max_threads = 256;
     PoolingSizes sizes;
     int parts;
@@ -64,52 +66,24 @@ struct MaxPoolingForward {
         }
         const int top = place.row * s.stride - s.padding;
         const int left = place.column * s.stride - s.padding;
+        float sum = 0.0F;
         float best = -INFINITY;
         std::int32_t winner = -1;
         for (int row = top < 0 ? 0 : top; row < top + s.kernel && row < s.height; ++row) {
             for (int column = left < 0 ? 0 : left; column < left + s.kernel && column < s.width; ++column) {
-                const float value = convert<float>(
-                    x[nhwc_offset(place.sample, row, column, place.channel, s.height, s.width, s.channels)]);
+                const float value = convert<float>(x[s.offset(place.sample, row, column, place.channel)]);
+                sum += value;
                 if (winner < 0 || value > best || value != value) {
                     best = value;
                     winner = row * s.width + column;
                 }
             }
         }
-        const std::int64_t to =
-            nhwc_offset(place.sample, place.row, place.column, place.channel, s.height_out, s.width_out, s.channels);
-        y[to] = convert<Y>(best);
-        winners[to] = winner;
-    }
-};
-
-/// The kernel that computes y, the mean over each window. Padding counts as zeros.
-template <class X, class Y>
-struct AveragePoolingForward {
-    static constexpr int max_threads = 256;
-    PoolingSizes sizes;
-    int parts;
-    const X* x;
-    Y* y;
-
-    template <class Thread>
-    FINCH_DEVICE void operator()(Thread& thread) const {
-        const PoolingSizes& s = sizes;
-        const PoolingPlace place(thread, parts, s.height_out, s.width_out, s.channels);
-        if (!place.there) {
-            return;
+        const std::int64_t to = s.offset_out(place.sample, place.row, place.column, place.channel);
+        y[to] = convert<Y>(winners == nullptr ? sum / static_cast<float>(s.kernel * s.kernel) : best);
+        if (winners != nullptr) {
+            winners[to] = winner;
         }
-        const int top = place.row * s.stride - s.padding;
-        const int left = place.column * s.stride - s.padding;
-        float sum = 0.0F;
-        for (int row = top < 0 ? 0 : top; row < top + s.kernel && row < s.height; ++row) {
-            for (int column = left < 0 ? 0 : left; column < left + s.kernel && column < s.width; ++column) {
-                sum += convert<float>(
-                    x[nhwc_offset(place.sample, row, column, place.channel, s.height, s.width, s.channels)]);
-            }
-        }
-        y[nhwc_offset(place.sample, place.row, place.column, place.channel, s.height_out, s.width_out, s.channels)] =
-            convert<Y>(sum / static_cast<float>(s.kernel * s.kernel));
     }
 };
 
@@ -137,12 +111,11 @@ struct PoolingBackward {
         float sum = 0.0F;
         for (int i = first_window(place.row); i <= last_window(place.row, s.height_out); ++i) {
             for (int j = first_window(place.column); j <= last_window(place.column, s.width_out); ++j) {
-                const std::int64_t from =
-                    nhwc_offset(place.sample, i, j, place.channel, s.height_out, s.width_out, s.channels);
+                const std::int64_t from = s.offset_out(place.sample, i, j, place.channel);
                 sum += winners == nullptr || winners[from] == self ? convert<float>(grad_y[from]) : 0.0F;
             }
         }
-        grad_x[nhwc_offset(place.sample, place.row, place.column, place.channel, s.height, s.width, s.channels)] =
+        grad_x[s.offset(place.sample, place.row, place.column, place.channel)] =
             convert<X>(winners == nullptr ? sum / static_cast<float>(s.kernel * s.kernel) : sum);
     }
 
@@ -197,20 +170,12 @@ public:
     }
 
     void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
-        if (winners() != nullptr) {
-            FINCH_CUDA(launch(stream_, out_.grid,
-                              MaxPoolingForward<X, Y>{.sizes = sizes_,
-                                                      .parts = out_.parts,
-                                                      .x = reinterpret_cast<const X*>(x[0]),
-                                                      .y = reinterpret_cast<Y*>(y),
-                                                      .winners = winners()}));
-        } else {
-            FINCH_CUDA(launch(stream_, out_.grid,
-                              AveragePoolingForward<X, Y>{.sizes = sizes_,
-                                                          .parts = out_.parts,
-                                                          .x = reinterpret_cast<const X*>(x[0]),
-                                                          .y = reinterpret_cast<Y*>(y)}));
-        }
+        FINCH_CUDA(launch(stream_, out_.grid,
+                          PoolingForward<X, Y>{.sizes = sizes_,
+                                               .parts = out_.parts,
+                                               .x = reinterpret_cast<const X*>(x[0]),
+                                               .y = reinterpret_cast<Y*>(y),
+                                               .winners = winners()}));
     }
 
     void backward(const Pass& /*pass*/, std::span<const float* const> /*x*/, const float* /*y*/, float* grad_y,

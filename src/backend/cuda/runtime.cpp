@@ -30,22 +30,22 @@ void ask_for_queues() {
     ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 }
 
-void StreamTraits::destroy(type stream) noexcept {
+void destroy_stream(cudaStream_t stream) noexcept {
     log_failure(cudaStreamDestroy(stream), "cudaStreamDestroy");
 }
-void EventTraits::destroy(type event) noexcept {
+void destroy_event(cudaEvent_t event) noexcept {
     log_failure(cudaEventDestroy(event), "cudaEventDestroy");
 }
-void GraphTraits::destroy(type graph) noexcept {
+void destroy_graph(cudaGraph_t graph) noexcept {
     log_failure(cudaGraphDestroy(graph), "cudaGraphDestroy");
 }
-void GraphExecTraits::destroy(type graph) noexcept {
+void destroy_graph_exec(cudaGraphExec_t graph) noexcept {
     log_failure(cudaGraphExecDestroy(graph), "cudaGraphExecDestroy");
 }
-void DeviceMemoryTraits::destroy(type memory) noexcept {
+void free_device(void* memory) noexcept {
     log_failure(cudaFree(memory), "cudaFree");
 }
-void PinnedMemoryTraits::destroy(type memory) noexcept {
+void free_pinned(void* memory) noexcept {
     log_failure(cudaFreeHost(memory), "cudaFreeHost");
 }
 
@@ -67,15 +67,9 @@ UniqueStream make_stream() {
     return UniqueStream(stream);
 }
 
-UniqueEvent make_event() {
+UniqueEvent make_event(unsigned flags) {
     cudaEvent_t event = nullptr;
-    FINCH_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-    return UniqueEvent(event);
-}
-
-UniqueEvent make_timer() {
-    cudaEvent_t event = nullptr;
-    FINCH_CUDA(cudaEventCreateWithFlags(&event, cudaEventDefault));
+    FINCH_CUDA(cudaEventCreateWithFlags(&event, flags));
     return UniqueEvent(event);
 }
 

@@ -6,7 +6,6 @@
 #include "libraries.hpp"
 #include "resident_images.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace finch::backend::cuda {
@@ -14,7 +13,6 @@ namespace finch::backend::cuda {
 Shared::Shared(const DeviceFacts& of)
     : facts(of),
       libraries(std::make_unique<Libraries>()),
-      plans(std::make_unique<Plans>()),
       sets(std::make_unique<ResidentSets>()),
       gangs(std::make_unique<Gangs>()),
       pool(std::make_shared<MemoryPool>(of.index, of.ranks)),
@@ -40,7 +38,7 @@ cudaStream_t Stream::get() const {
 }
 
 StreamMemory Stream::allocate(std::size_t bytes) {
-    StreamMemory memory(own_, bytes);
+    StreamMemory memory(shared_->pool->allocate(bytes, own_->stream.get()), {own_});
     FINCH_CUDA(cudaMemsetAsync(memory.get(), 0, bytes, get()));
     return memory;
 }

@@ -25,8 +25,7 @@ struct DeviceFacts {
     int ranks = 1;                      ///< of this run that use the device
 };
 
-class Libraries;     ///< cuDNN's and cuBLASLt's handles (libraries.hpp)
-class Plans;         ///< library plans by shape (libraries.hpp)
+class Libraries;     ///< cuDNN's and cuBLASLt's handles and plans (libraries.hpp)
 class ResidentSets;  ///< data sets in the device's memory (resident_images.hpp)
 class Gangs;         ///< steps that run together (gang.hpp)
 
@@ -34,7 +33,6 @@ class Gangs;         ///< steps that run together (gang.hpp)
 struct Shared {
     DeviceFacts facts;
     std::unique_ptr<Libraries> libraries;
-    std::unique_ptr<Plans> plans;
     std::unique_ptr<ResidentSets> sets;
     std::unique_ptr<Gangs> gangs;
     std::shared_ptr<MemoryPool> pool;
@@ -74,7 +72,6 @@ public:
     void launch_before_next(std::function<void()> launch) { launch_before_next_ = std::move(launch); }
     [[nodiscard]] const DeviceFacts& facts() const noexcept { return shared_->facts; }
     [[nodiscard]] Libraries& libraries() const noexcept { return *shared_->libraries; }
-    [[nodiscard]] Plans& plans() const noexcept { return *shared_->plans; }
     [[nodiscard]] const std::shared_ptr<Shared>& shared() const noexcept { return shared_; }
 
     /// Allocates zeroed device memory. Throws std::bad_alloc.

@@ -200,9 +200,6 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 cudaError_t cudaGetLastError() {
     return std::exchange(machine().last_error, cudaSuccess);
 }
-cudaError_t cudaPeekAtLastError() {
-    return machine().last_error;
-}
 const char* cudaGetErrorString(cudaError_t code) {
     return code == cudaSuccess                 ? "no error"
            : code == cudaErrorMemoryAllocation ? "out of memory"

@@ -287,11 +287,6 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     *graph = new CUgraph_st{std::move(made)};
     return cudaSuccess;
 }
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-    REHEARSE(cudaStreamIsCapturing);
-    *status = is_capturing(stream) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-    return cudaSuccess;
-}
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
     REHEARSE(cudaEventCreateWithFlags);

@@ -29,12 +29,12 @@ int kept_plans = 0;
 
 /// Returns the first engine that is not barred for the request and does not need too much workspace, or null.
 const Engine* allowed_engine(const CudnnRequest& request) {
-    const std::vector<EngineNote> barred = barred_notes(request.shape);
+    const std::vector<cudnnBackendNumericalNote_t> barred = barred_notes(request.shape);
     const auto is_allowed = [&](const Engine& engine) {
         return engine.workspace_bytes <= request.most_workspace &&
                request.shape.channels_in % engine.channels_unit == 0 &&
                request.shape.channels_out % engine.channels_unit == 0 &&
-               std::none_of(engine.notes.begin(), engine.notes.end(), [&](EngineNote note) {
+               std::none_of(engine.notes.begin(), engine.notes.end(), [&](cudnnBackendNumericalNote_t note) {
                    return std::find(barred.begin(), barred.end(), note) != barred.end();
                });
     };

@@ -15,7 +15,7 @@ void offer_engines(std::function<bool(const backend::cuda::CudnnRequest&)> offer
 /// The properties that an engine of the stand-in reports.
 struct Engine {
     std::string name = "stand-in";
-    std::vector<backend::cuda::EngineNote> notes = {};
+    std::vector<cudnnBackendNumericalNote_t> notes = {};
     std::int64_t workspace_bytes = 1000;
     std::int64_t channels_unit = 1;  ///< the engine needs channels in multiples of this
 };

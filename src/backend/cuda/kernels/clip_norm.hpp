@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernel_launch.hpp"
+#include "kernels/numbers.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -19,20 +20,13 @@ struct SquareSums {
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
-        auto* sums = thread.template shared<double>();
         double sum = 0;
         for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
             sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
         }
-        sums[thread.index()] = sum;
-        for (int half = thread.count() / 2; half > 0; half /= 2) {
-            thread.sync();
-            if (thread.index() < half) {
-                sums[thread.index()] += sums[thread.index() + half];
-            }
-        }
+        sum = block_sum(thread, sum, thread.template shared<double>());
         if (thread.index() == 0) {
-            partial[thread.block_x()] = sums[0];
+            partial[thread.block_x()] = sum;
         }
     }
 };

@@ -37,10 +37,10 @@ struct DirectConvolution {
     bool has_aligned_rows;  ///< the rows of y begin at multiples of 16 bytes
     bool is_gradient;
     Activation activation;
-    const float* x;
-    const float* slope_of;    ///< gradient: the output of forward; otherwise null
-    const float* parameters;  ///< weight (forward's out, forward's in, kernel, kernel), then bias
-    float* y;
+    const float* x = nullptr;
+    const float* slope_of = nullptr;    ///< gradient: the output of forward; otherwise null
+    const float* parameters = nullptr;  ///< weight (forward's out, forward's in, kernel, kernel), then bias
+    float* y = nullptr;
 
     /// Returns the size of the shared memory in floats. The memory first holds the tile and the weights, and at the end
     /// the band of y.
@@ -142,11 +142,10 @@ private:
     static FINCH_DEVICE void add_row(const float (&seen)[window], const float* weights,
                                      float (&sums)[outputs][pixels]) {
         FINCH_UNROLL for (int first = 0; first < row_weights; first += 4) {
-            const float4 four = *reinterpret_cast<const float4*>(weights + first);
-            const float factors[4] = {four.x, four.y, four.z, four.w};
+            const auto factors = load<4>(weights + first);
             FINCH_UNROLL for (int i = 0; i < 4 && first + i < row_weights; ++i) {
                 FINCH_UNROLL for (int p = 0; p < pixels; ++p) {
-                    sums[(first + i) % outputs][p] += factors[i] * seen[p + (first + i) / outputs];
+                    sums[(first + i) % outputs][p] += factors.numbers[i] * seen[p + (first + i) / outputs];
                 }
             }
         }

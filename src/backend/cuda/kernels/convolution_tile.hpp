@@ -3,12 +3,11 @@
 #include "finch/backend/operation.hpp"
 
 #include "kernel_launch.hpp"
-#include "kernels/divisor.hpp"
+#include "kernels/division.hpp"
 #include "kernels/elementwise.hpp"
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <type_traits>
 
 // The common code of the direct convolution kernels. A block computes a band of rows of one sample. The block's inputs
@@ -76,41 +75,31 @@ inline TileSizes tile_of_kernel_rows(int rows, int columns, int kernel, int chan
     return tile_sizes(rows, pitch, plane, kernel, channels, threads);
 }
 
-template <int width>
-FINCH_DEVICE void read_vector(const float* from, float (&values)[width]) {
-    if constexpr (width == 2) {
-        const float2 two = *reinterpret_cast<const float2*>(from);
-        values[0] = two.x;
-        values[1] = two.y;
-    } else {
-        values[0] = *from;
-    }
-}
-
 /// Copies `width` channels of one column and `rows` rows to the tile, from element `at` of the image.
 template <int rows, int width>
 FINCH_DEVICE void copy_column(const float* image, const float* slope_of, int at, int image_pitch, Activation activation,
                               const TileSizes& tile, float* to) {
-    float values[rows][width];
+    Vector<float, width> values[rows];
     FINCH_UNROLL for (int r = 0; r < rows; ++r) {
-        read_vector(image + at + r * image_pitch, values[r]);
+        values[r] = load<width>(image + at + r * image_pitch);
     }
     if (slope_of != nullptr) {
-        float slopes[rows][width];  // what the slopes are computed from
+        Vector<float, width> slopes[rows];  // what the slopes are computed from
         FINCH_UNROLL for (int r = 0; r < rows; ++r) {
-            read_vector(slope_of + at + r * image_pitch, slopes[r]);
+            slopes[r] = load<width>(slope_of + at + r * image_pitch);
         }
         with_constant(activation, [&](auto constant) {
             FINCH_UNROLL for (int r = 0; r < rows; ++r) {
                 FINCH_UNROLL for (int c = 0; c < width; ++c) {
-                    values[r][c] = times_slope(constant.value, slopes[r][c], values[r][c]);
+                    float& value = values[r].numbers[c];
+                    value = times_slope(constant.value, slopes[r].numbers[c], value);
                 }
             }
         });
     }
     FINCH_UNROLL for (int r = 0; r < rows; ++r) {
         FINCH_UNROLL for (int c = 0; c < width; ++c) {
-            to[c * tile.plane + r * tile.pitch] = values[r][c];
+            to[c * tile.plane + r * tile.pitch] = values[r].numbers[c];
         }
     }
 }

@@ -3,8 +3,8 @@
 #include "finch/backend/operation.hpp"
 
 #include "kernel_launch.hpp"
+#include "kernels/division.hpp"
 #include "kernels/elementwise.hpp"
-#include "kernels/matrix_place.hpp"
 #include "kernels/numbers.hpp"
 #include "kernels/rows.hpp"
 

@@ -199,16 +199,10 @@ private:
         const std::int64_t at = sample * sizes.features + f;
         const float value = is_bias ? 1.0F : x[at];
         float sum = 0.0F;
-        FINCH_UNROLL for (int u = 0; u < tile; u += 4) {
-            const float4 grads = *reinterpret_cast<const float4*>(staged + u);
-            sums[u] += grads.x * value;
-            sums[u + 1] += grads.y * value;
-            sums[u + 2] += grads.z * value;
-            sums[u + 3] += grads.w * value;
-            sum += grads.x * weights[u];
-            sum += grads.y * weights[u + 1];
-            sum += grads.z * weights[u + 2];
-            sum += grads.w * weights[u + 3];
+        const auto grads = load<tile>(staged);
+        FINCH_UNROLL for (int u = 0; u < tile; ++u) {
+            sums[u] += grads.numbers[u] * value;
+            sum += grads.numbers[u] * weights[u];
         }
         if (grad_x != nullptr && !is_bias) {
             grad_x[at] = sum;

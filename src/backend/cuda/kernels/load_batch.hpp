@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernel_launch.hpp"
+#include "kernels/numbers.hpp"
 #include "step_row.hpp"
 
 #include <cstdint>
@@ -27,42 +28,19 @@ struct LoadBatch {
             return;
         }
         const std::int64_t index = step.present_indices()[sample];
-        float values[width];
-        read(index, begin, values);
-        float* to = out + sample * step.pixels_per_image + begin;
-        if constexpr (width == 4) {
-            *reinterpret_cast<float4*>(to) = float4{values[0], values[1], values[2], values[3]};
-        } else {
-            *to = values[0];
-        }
-    }
-
-private:
-    FINCH_DEVICE void read(std::int64_t index, std::int64_t begin, float (&values)[width]) const {
-        if (index < 0) {
+        Vector<float, width> values{};
+        if (index >= 0) {
+            const auto bytes = load<width>(step.pixels + index * step.pixels_per_image + begin);
             FINCH_UNROLL for (int i = 0; i < width; ++i) {
-                values[i] = 0.0F;
+                // An image has fewer than 2³² pixels, so a 32-bit division is sufficient. A 32-bit division is much
+                // faster than a 64-bit division.
+                const unsigned channel =
+                    step.channels == 1 ? 0U : static_cast<unsigned>(begin + i) % static_cast<unsigned>(step.channels);
+                const float pixel = static_cast<float>(bytes.numbers[i]) / 255.0F;
+                values.numbers[i] = (pixel - step.mean[channel]) / step.deviation[channel];
             }
-            return;
         }
-        const std::uint8_t* from = step.pixels + index * step.pixels_per_image + begin;
-        std::uint8_t bytes[width];
-        if constexpr (width == 4) {
-            const uchar4 four = *reinterpret_cast<const uchar4*>(from);
-            bytes[0] = four.x;
-            bytes[1] = four.y;
-            bytes[2] = four.z;
-            bytes[3] = four.w;
-        } else {
-            bytes[0] = *from;
-        }
-        FINCH_UNROLL for (int i = 0; i < width; ++i) {
-            // An image has fewer than 2³² pixels, so a 32-bit division is sufficient. A 32-bit division is much faster
-            // than a 64-bit division.
-            const unsigned channel =
-                step.channels == 1 ? 0U : static_cast<unsigned>(begin + i) % static_cast<unsigned>(step.channels);
-            values[i] = (static_cast<float>(bytes[i]) / 255.0F - step.mean[channel]) / step.deviation[channel];
-        }
+        store(values, out + sample * step.pixels_per_image + begin);
     }
 };
 

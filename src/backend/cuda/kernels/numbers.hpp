@@ -52,4 +52,21 @@ FINCH_DEVICE void store(const Vector<Number, width>& numbers, Number* to) {
 template <class... Numbers>
 inline constexpr int width_of = (std::is_same_v<Numbers, float> && ...) ? 1 : 8;
 
+/// Returns, in each thread of a block, the sum of `value` over the block's threads. The number of threads must be a
+/// power of two. `shared` must have one double per thread.
+template <class Thread>
+[[nodiscard]] FINCH_DEVICE double block_sum(Thread& thread, double value, double* shared) {
+    shared[thread.index()] = value;
+    for (int half = thread.count() / 2; half > 0; half /= 2) {
+        thread.sync();
+        if (thread.index() < half) {
+            shared[thread.index()] += shared[thread.index() + half];
+        }
+    }
+    thread.sync();
+    const double sum = shared[0];
+    thread.sync();  // before it is used again
+    return sum;
+}
+
 }  // namespace finch::backend::cuda

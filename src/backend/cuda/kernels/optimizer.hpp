@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernel_launch.hpp"
+#include "kernels/numbers.hpp"
 #include "step_row.hpp"
 
 #include <cstdint>
@@ -41,50 +42,33 @@ struct OptimizerUpdate {
             range.decays ? state->current.optimizer : without_decay(state->current.optimizer);
         for (std::int64_t i = first / width * width + (block * thread.count() + thread.index()) * width; i < end;
              i += blocks * thread.count() * width) {
-            if (width == 4 && i >= first && i + width <= end) {
-                update_four(numbers, i);
+            if (i >= first && i + width <= end) {
+                update<width>(numbers, i);
             } else {
                 for (std::int64_t one = i < first ? first : i; one < i + width && one < end; ++one) {
-                    update_one(numbers, one);
+                    update<1>(numbers, one);
                 }
             }
         }
     }
 
 private:
-    FINCH_DEVICE void update_one(const OptimizerScalars& numbers, std::int64_t i) const {
-        float a = states >= 1 ? state_a[i] : 0.0F;
-        float b = states >= 2 ? state_b[i] : 0.0F;
-        Rule::update(numbers, grads[i], parameters[i], a, b);
+    /// Updates `count` parameters from number i.
+    template <int count>
+    FINCH_DEVICE void update(const OptimizerScalars& numbers, std::int64_t i) const {
+        const auto g = load<count>(grads + i);
+        auto p = load<count>(parameters + i);
+        auto a = states >= 1 ? load<count>(state_a + i) : Vector<float, count>{};
+        auto b = states >= 2 ? load<count>(state_b + i) : Vector<float, count>{};
+        FINCH_UNROLL for (int k = 0; k < count; ++k) {
+            Rule::update(numbers, g.numbers[k], p.numbers[k], a.numbers[k], b.numbers[k]);
+        }
+        store(p, parameters + i);
         if (states >= 1) {
-            state_a[i] = a;
+            store(a, state_a + i);
         }
         if (states >= 2) {
-            state_b[i] = b;
-        }
-    }
-
-    FINCH_DEVICE void update_four(const OptimizerScalars& numbers, std::int64_t i) const {
-        const float4 g = *reinterpret_cast<const float4*>(grads + i);
-        float4 p = *reinterpret_cast<const float4*>(parameters + i);
-        float4 a{};
-        float4 b{};
-        if (states >= 1) {
-            a = *reinterpret_cast<const float4*>(state_a + i);
-        }
-        if (states >= 2) {
-            b = *reinterpret_cast<const float4*>(state_b + i);
-        }
-        Rule::update(numbers, g.x, p.x, a.x, b.x);
-        Rule::update(numbers, g.y, p.y, a.y, b.y);
-        Rule::update(numbers, g.z, p.z, a.z, b.z);
-        Rule::update(numbers, g.w, p.w, a.w, b.w);
-        *reinterpret_cast<float4*>(parameters + i) = p;
-        if (states >= 1) {
-            *reinterpret_cast<float4*>(state_a + i) = a;
-        }
-        if (states >= 2) {
-            *reinterpret_cast<float4*>(state_b + i) = b;
+            store(b, state_b + i);
         }
     }
 };
