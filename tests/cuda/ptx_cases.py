@@ -579,7 +579,8 @@ def batch_norm_size(of, to, channels):
 @case(lambda of, to, activation: batch_norm_size(of, to, 24 if activation == "relu" else 8),
       lambda of, to, activation: batch_norm_size(of, to, {"none": 264, "relu": 40, "sigmoid": 96}[activation] - (width_of(of, to) == 1)),
       lambda of, to, _: (64, 1024, 32, 64), *[(*types, activation) for types in PAIRS for activation in ("none", "relu", "sigmoid")])
-def batch_norm(run, size, of, to, activation, is_resident=False):
+def batch_norm(run, size, of, to, activation, resident_in=0):
+    """`resident_in`: the number of kernels for a pass of ResidentBatchNorm; 0: the other kernels."""
     batch, pixels, channels, samples = size  # the other samples are padding
     state, types, width, rows = step_state(run, samples=samples), f"<{of}, {to}, {width_of(of, to)}>", width_of(of, to), batch * pixels
     [(x, of_x)], [(grad_y, of_grad)] = run.numbers(of, shift=1.5, x=size[:3]), run.numbers(to, grad_y=size[:3])
@@ -602,11 +603,13 @@ def batch_norm(run, size, of, to, activation, is_resident=False):
     gradient = [which, x, y if activation == "sigmoid" else None, grad_y]
 
     def resident(gradient, grads, results):
-        kept = int(min(rows_of_thread, 20)) - (samples < batch)  # one row less than a thread has, so that some are read twice
+        kept = (int(min(rows_of_thread, 20)) - (samples < batch)) * (resident_in == 1)  # one row less than a thread has
         is_backward, bytes_of = grads is not None, {BFLOAT16: 2, "float": 4}
         row_bytes = 256 * width * (bytes_of[of] + is_backward * bytes_of[to])
-        run.launch(f"ResidentBatchNorm{types[:-1]}, {str(is_backward).lower()}>", resident_grid, 256, 2 * 256 * width * 8 + kept * row_bytes,
-                   state, i64(pixels), i64(rows), resident_cut, resident_grid[1], kept, gradient, statistics, resident_partial, grads, results)
+        name = f"ResidentBatchNorm{types[:-1]}, {str(is_backward).lower()}>"
+        for kernel in [name] if resident_in == 1 else [f"Half<{name}, {first}>" for first in ("true", "false")]:
+            run.launch(kernel, resident_grid, 256, 2 * 256 * width * 8 + kept * row_bytes, state, i64(pixels), i64(rows), resident_cut,
+                       resident_grid[1], kept, gradient, statistics, resident_partial, grads, results)
 
     def sums(gradient, grads):
         run.launch("BatchNormPartials" + types, sums_grid, 256, 2 * 256 * width * 8, state, i64(pixels), sums_cut, gradient, memory[4],
@@ -621,7 +624,7 @@ def batch_norm(run, size, of, to, activation, is_resident=False):
     apply(None)
     run.check(y, activate(activation, (of_x + bias) / np.sqrt(1 + 1e-5) * parameters.values[0] + parameters.values[1]), kind=to)
 
-    if is_resident:
+    if resident_in:
         resident([which, x, None, None], None, y)
     else:
         sums([which, x, None, None], None)
@@ -633,7 +636,7 @@ def batch_norm(run, size, of, to, activation, is_resident=False):
     run.check(y, np.where(there, activate(activation, normal * parameters.values[0] + parameters.values[1]), 0), kind=to)
     run.check(buffers, [0.1 * (centre + bias), 0.9 + 0.1 * variance * len(real) / (len(real) - 1)])
 
-    if is_resident:
+    if resident_in:
         resident(gradient, grads, grad_x)
     else:
         sums(gradient, grads)
@@ -652,7 +655,12 @@ def batch_norm(run, size, of, to, activation, is_resident=False):
       lambda of, to, _: (64, 1024, 32, 64),
       *[(*types, activation) for types in PAIRS[:3] for activation in ("none", "relu", "sigmoid")])
 def resident_batch_norm(run, size, of, to, activation):
-    batch_norm(run, size, of, to, activation, is_resident=True)
+    batch_norm(run, size, of, to, activation, resident_in=1)
+
+
+@case(lambda of, to: batch_norm_size(of, to, 24), lambda of, to: batch_norm_size(of, to, 96), (64, 1024, 32, 64), *PAIRS[:3])
+def halves_of_batch_norm(run, size, of, to):
+    batch_norm(run, size, of, to, "relu", resident_in=2)
 
 
 @case((2, 3, 2, 1), (3, 13, 37, 2), (64, 784, 10, 64))

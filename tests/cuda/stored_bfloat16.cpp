@@ -145,6 +145,8 @@ void check(Device& device, Shape shape, const Inputs& inputs, std::int64_t batch
     CHECK(apart(actual.grad_parameters, expected.grad_parameters) < most.parameters);
     CHECK(apart(actual.buffers, expected.buffers) < 1e-5);
     CHECK(same_in_every_order([&] { return run(device, shape, inputs, batch, samples) == actual; }));
+    // Only one stream of a device launches cooperative kernels.
+    CHECK(run(*device.new_stream(), shape, inputs, batch, samples) == actual);
 }
 
 Inputs inputs_for(std::size_t x, std::size_t y, std::size_t parameters, bool has_other = false) {

@@ -7,6 +7,7 @@ once. It stops with a Fault, which names the kernel, the instruction and the thr
 - uses a word that another thread has written, or overwrites a word that another thread has used, without a barrier in between;
 - ends, or waits at another barrier, while other threads of its block wait at a barrier; or shuffles with a thread that does not;
 - waits for a number in memory that does not come;
+- reads by ld.global.nc, which may return old values, what the same launch writes;
 - executes an instruction that the emulator does not know.
 
 Outputs and shared memory begin as NaN. Between two barriers, the warps run in a random order. The blocks of a cooperative kernel, which
@@ -291,7 +292,7 @@ class Kernel:
         if len(registers) != int(vector or 1):
             raise Unknown(f"{self.name}: the emulator does not know {instruction.text}")
         base, offset = re.fullmatch(r"\[([^+\]]+?)(?:\+(-?\d+))?\]", at).groups()
-        offset, dtype, text = int(offset or 0), TYPES[kind], instruction.text
+        offset, dtype, text, noncoherent = int(offset or 0), TYPES[kind], instruction.text, ".nc" in instruction.opcode
         address = self.reader(base, "u64" if not base.startswith("%") else f"u{8 * self.dtype(base).itemsize}")
         store = action == "st"
         parts = [self.reader(r, kind) if store else self.writer(r) for r in registers]
@@ -301,6 +302,8 @@ class Kernel:
             addresses = launch.spread(address(launch)).astype(np.int64) + offset
             places = memory.places(launch, text, addresses, dtype.itemsize * len(parts), store) // dtype.itemsize
             cells = memory.cells(dtype)
+            if noncoherent and (changed := np.isin(memory.owners[places * dtype.itemsize // PAGE], list(memory.changed))).any():
+                launch.fail(text, changed, "reads by ld.global.nc an array to which this launch has written")
             for i, part in enumerate(parts):
                 if store:
                     values = launch.spread(part(launch))
@@ -456,6 +459,7 @@ class Gpu(Memory):
         self.random, self.most_blocks, self.details = np.random.default_rng(seed), most_blocks, details
         self.arrays, self.used = [Array("no array", 0, np.zeros(0), False)], PAGE
         self.owners = np.zeros(size // PAGE, np.int16)
+        self.changed = set()  # arrays to which the present launch has written
         self.ends = [0]
         self.constants = {}  # addresses of the tables of kernels
         self.grid_barrier = self.input("grid barrier", np.zeros(2, np.uint32), writable=True)
@@ -502,6 +506,7 @@ class Gpu(Memory):
             launch.fail(text, outside, f"accesses global memory out of bounds, {where - near.address} bytes behind the start of "
                         f"{near.name}, which has {near.values.nbytes} bytes")
         if store:
+            self.changed.update(np.unique(owner))
             for i in np.unique(owner):
                 if not self.arrays[i].writable:
                     launch.fail(text, owner == i, f"writes to {self.arrays[i].name}, which is an input")
@@ -530,6 +535,7 @@ class Gpu(Memory):
             if table is not None and symbol not in self.constants:
                 self.constants[symbol] = self.input(symbol, table).address
         self.forget_accesses()
+        self.changed.clear()
         self.launched[kernel.name] += 1
         issued, executed = collections.Counter(), collections.Counter()
         at_once = len(blocks) if kernel.is_cooperative else max(1, 16384 // threads)

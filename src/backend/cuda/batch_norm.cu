@@ -57,7 +57,8 @@ public:
           sums_cut_(cut_sums(shape, stream.facts())),
           apply_cut_(cut_rows(rows_of(shape), shape.channels, width, 4, 65535)),
           resident_cut_(cut_resident(shape, stream.facts())),
-          facts_(stream.facts()),
+          cooperates_(width > 1 && groups_of_resident() <= stream.facts().multiprocessors && stream.may_cooperate()),
+          shared_bytes_most_(stream.facts().shared_bytes_most),
           scratch_(stream.scratch(partial_bytes(shape, stream.facts()))) {
         const auto channels = static_cast<std::size_t>(shape.channels);
         doubles_ = stream.allocate(2 * (3 * channels + 1) * sizeof(double));
@@ -79,7 +80,7 @@ public:
         const StepState* state = own(pass.step).view().state;
         const BatchNormGradient<X, Y, width> only_x{
             .activation = shape_.activation, .x = numbers(x[0]), .y = nullptr, .grad_y = nullptr};
-        if (training && is_resident(pass)) {
+        if (training && width > 1 && pass.group == nullptr) {
             run_resident<false>(state, only_x, nullptr, reinterpret_cast<Y*>(y));
             return;
         }
@@ -109,7 +110,7 @@ public:
                                                       .x = numbers(x[0]),
                                                       .y = reinterpret_cast<const Y*>(y),
                                                       .grad_y = reinterpret_cast<const Y*>(grad_y)};
-        if (is_resident(pass)) {
+        if (width > 1 && pass.group == nullptr) {
             run_resident<true>(own(pass.step).view().state, gradient, grad_parameters, reinterpret_cast<X*>(grad_x[0]));
             return;
         }
@@ -149,10 +150,8 @@ private:
                 .memory = memory_};
     }
 
-    /// Whether one kernel can do a pass of training.
-    [[nodiscard]] bool is_resident(const Pass& pass) const {
-        return width > 1 && pass.group == nullptr &&
-               resident_cut_.grid(rows_of(shape_), width).blocks_x <= facts_.multiprocessors;
+    [[nodiscard]] std::int64_t groups_of_resident() const {
+        return resident_cut_.grid(rows_of(shape_), width).blocks_x;
     }
 
     template <bool is_backward>
@@ -161,23 +160,23 @@ private:
         if constexpr (width > 1) {
             using Kernel = ResidentBatchNorm<X, Y, width, is_backward>;
             Grid grid = resident_cut_.grid(rows_of(shape_), width);
-            const std::int64_t rows_of_thread =
-                groups_of(resident_cut_.rows_of_part, RowCut::threads >> resident_cut_.lane_bits);
-            const std::size_t room = std::max(facts_.shared_bytes_most, Kernel::sums_bytes) - Kernel::sums_bytes;
-            const auto kept = std::min(static_cast<std::size_t>(rows_of_thread), room / Kernel::kept_row_bytes);
+            const auto rows_of_thread = static_cast<std::size_t>(
+                groups_of(resident_cut_.rows_of_part, RowCut::threads >> resident_cut_.lane_bits));
+            const std::size_t room = cooperates_ ? shared_bytes_most_ - Kernel::sums_bytes : 0;
+            const std::size_t kept = std::min(rows_of_thread, room / Kernel::kept_row_bytes);
             grid.shared_bytes = Kernel::sums_bytes + kept * Kernel::kept_row_bytes;
-            FINCH_CUDA(launch(stream_, grid,
-                              Kernel{.state = state,
-                                     .pixels = shape_.pixels,
-                                     .rows = rows_of(shape_),
-                                     .cut = resident_cut_,
-                                     .parts = static_cast<int>(grid.blocks_y),
-                                     .kept = static_cast<int>(kept),
-                                     .gradient = gradient,
-                                     .statistics = statistics(),
-                                     .partial = static_cast<double*>(scratch_->get()),
-                                     .grad_parameters = grad_parameters,
-                                     .results = results}));
+            const Kernel kernel{.state = state,
+                                .pixels = shape_.pixels,
+                                .rows = rows_of(shape_),
+                                .cut = resident_cut_,
+                                .parts = static_cast<int>(grid.blocks_y),
+                                .kept = static_cast<int>(kept),
+                                .gradient = gradient,
+                                .statistics = statistics(),
+                                .partial = static_cast<double*>(scratch_->get()),
+                                .grad_parameters = grad_parameters,
+                                .results = results};
+            FINCH_CUDA(cooperates_ ? launch(stream_, grid, kernel) : launch_halves(stream_, grid, kernel));
         }
     }
 
@@ -212,7 +211,8 @@ private:
     cudaStream_t stream_;
     BatchNormShape shape_;
     RowCut sums_cut_, apply_cut_, resident_cut_;
-    DeviceFacts facts_;
+    bool cooperates_;
+    std::size_t shared_bytes_most_;
     std::shared_ptr<const Scratch> scratch_;
     StreamMemory doubles_;
     StreamMemory factors_;

@@ -28,7 +28,8 @@ DeviceFacts facts_of(int index) {
             .name = properties.name,
             .multiprocessors = properties.multiProcessorCount,
             .capability = 10 * properties.major + properties.minor,
-            .shared_bytes_most = properties.sharedMemPerBlockOptin};
+            .shared_bytes_most = properties.sharedMemPerBlockOptin,
+            .can_cooperate = properties.cooperativeLaunch != 0};
 }
 
 class CudaDevice : public Device {

@@ -80,6 +80,29 @@ template <class Kernel>
     return enqueue(stream, all, gang);
 }
 
+/// One body of a Cooperative kernel as a kernel. The shared memory of the first half is lost.
+template <class Kernel, bool is_first>
+struct Half {
+    static constexpr int max_threads = Kernel::max_threads;
+    Kernel kernel;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        if constexpr (is_first) {
+            kernel.before_grid_sync(thread);
+        } else {
+            kernel.after_grid_sync(thread);
+        }
+    }
+};
+
+/// Launches both halves of a Cooperative kernel, one after the other; for devices and streams that may not cooperate.
+template <class Kernel>
+[[nodiscard]] cudaError_t launch_halves(cudaStream_t stream, const Grid& grid, const Kernel& kernel) {
+    const cudaError_t code = enqueue(stream, grid, Half<Kernel, true>{kernel});
+    return code == cudaSuccess ? enqueue(stream, grid, Half<Kernel, false>{kernel}) : code;
+}
+
 /// Launches `kernel` on `stream`. Returns CUDA's error code; the caller checks it with FINCH_CUDA.
 template <class Kernel>
 [[nodiscard]] cudaError_t launch(cudaStream_t stream, const Grid& grid, const Kernel& kernel) {

@@ -28,6 +28,16 @@ Stream::~Stream() {
         spdlog::warn("work on {} ended with: {}", facts().name, cudaGetErrorString(code));
         static_cast<void>(cudaGetLastError());
     }
+    if (shared_->cooperating == this) {
+        shared_->cooperating = nullptr;
+    }
+}
+
+bool Stream::may_cooperate() {
+    if (shared_->cooperating == nullptr && facts().can_cooperate && facts().ranks == 1) {
+        shared_->cooperating = this;
+    }
+    return shared_->cooperating == this;
 }
 
 cudaStream_t Stream::get() const {

@@ -23,11 +23,13 @@ struct DeviceFacts {
     int capability = 0;                 ///< 10 · major + minor: 90 for Hopper
     std::size_t shared_bytes_most = 0;  ///< maximum per block, with an explicit request
     int ranks = 1;                      ///< of this run that use the device
+    bool can_cooperate = false;         ///< supports Cooperative kernels (grid.hpp)
 };
 
 class Libraries;     ///< cuDNN's and cuBLASLt's handles and plans (libraries.hpp)
 class ResidentSets;  ///< data sets in the device's memory (resident_images.hpp)
 class Gangs;         ///< steps that run together (gang.hpp)
+class Stream;
 
 /// State that all streams of one device share.
 struct Shared {
@@ -37,6 +39,7 @@ struct Shared {
     std::unique_ptr<Gangs> gangs;
     std::shared_ptr<MemoryPool> pool;
     std::shared_ptr<PinnedPool> pinned;
+    const Stream* cooperating = nullptr;  ///< the stream that may launch Cooperative kernels
     explicit Shared(const DeviceFacts& of);
     ~Shared();
 };
@@ -86,6 +89,9 @@ public:
     void keep_scratch();
     /// The work that finish_deferred() will enqueue (operations.hpp).
     [[nodiscard]] Deferred& deferred() noexcept { return deferred_; }
+    /// Returns whether this stream may launch Cooperative kernels (grid.hpp): the first one that asks, if the device
+    /// supports them and no other rank uses it.
+    [[nodiscard]] bool may_cooperate();
     /// Returns approximately how many bytes allocate() can still provide.
     [[nodiscard]] std::size_t free_bytes() const;
 

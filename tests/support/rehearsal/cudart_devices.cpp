@@ -159,6 +159,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index) {
     properties->multiProcessorCount = machine().multiprocessors;
     properties->totalGlobalMem = machine().memory;
     properties->sharedMemPerBlockOptin = most_shared_bytes;
+    properties->cooperativeLaunch = 1;
     properties->uuid.bytes[15] = static_cast<char>(index + 1);
     return cudaSuccess;
 }

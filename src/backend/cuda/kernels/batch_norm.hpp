@@ -46,10 +46,12 @@ struct BatchNormFactors {
     }
     template <class Y, class X>
     [[nodiscard]] FINCH_DEVICE Vector<Y, width> normalise(Activation activation, const Vector<X, width>& xs) const {
-        Vector<Y, width> ys;
-        FINCH_UNROLL for (int k = 0; k < width; ++k) {
-            ys.set(k, activate(activation, normalised(xs.at(k), k)));
-        }
+        Vector<Y, width> ys{};
+        with_constant(activation, [&](auto constant) {
+            FINCH_UNROLL for (int k = 0; k < width; ++k) {
+                ys.set(k, activate(decltype(constant)::value, normalised(xs.at(k), k)));
+            }
+        });
         return ys;
     }
 };
@@ -76,19 +78,18 @@ struct BatchNormGradient {
     /// Returns the gradients of the numbers `row` at `element`.
     [[nodiscard]] FINCH_DEVICE Vector<float, width> at(std::int64_t element, const Row& row,
                                                        const BatchNormFactors<width>& factors) const {
-        Vector<Y, width> ys;
+        Vector<Y, width> ys{};
         if (activation != Activation::none && activation != Activation::relu) {
             ys = load<width>(y + element);
         }
-        Vector<float, width> result;
-        FINCH_UNROLL for (int k = 0; k < width; ++k) {
-            result.numbers[k] = row.grad.at(k);
-            if (activation == Activation::relu) {
-                result.numbers[k] = factors.normalised(row.x.at(k), k) > 0.0F ? result.numbers[k] : 0.0F;
-            } else if (activation != Activation::none) {
-                result.numbers[k] = times_slope(activation, ys.at(k), result.numbers[k]);
+        Vector<float, width> result{};
+        with_constant(activation, [&](auto constant) {
+            constexpr Activation known = decltype(constant)::value;
+            FINCH_UNROLL for (int k = 0; k < width; ++k) {
+                const float at = known == Activation::relu ? factors.normalised(row.x.at(k), k) : ys.at(k);
+                result.numbers[k] = times_slope(known, at, row.grad.at(k));
             }
-        }
+        });
         return result;
     }
     /// Returns the gradients of x.
@@ -115,8 +116,8 @@ FINCH_DEVICE void add_terms(const Values& values, const Vector<X, width>& xs, Te
     }
 }
 
-/// The type in which 8 rows are added if x is bfloat16, before they are added in double (sum_rows). Products in Σ x²
-/// are exact in float.
+/// The type in which a few rows are added, before they are added in double (sum_rows). For bfloat16 x it is float:
+/// products in Σ x² are exact.
 template <class X>
 using BatchNormTerm = std::conditional_t<std::is_same_v<X, float>, double, float>;
 
@@ -125,6 +126,7 @@ using BatchNormTerm = std::conditional_t<std::is_same_v<X, float>, double, float
 template <class X, class Y, int width>
 struct BatchNormPartials {
     static constexpr int max_threads = RowCut::threads;
+    static constexpr int least_blocks = 2;  ///< at most 128 registers
     using Term = BatchNormTerm<X>;
     const StepState* state;
     std::int64_t pixels;
@@ -141,7 +143,7 @@ struct BatchNormPartials {
         if (gradient.grad_y != nullptr && share.channel < cut.channels) {
             of = {factors, cut.channels, share.channel};
         }
-        sum_rows<2, width, double, Term>(
+        sum_rows<2, width, std::is_same_v<X, float> ? 1 : 2, double, Term>(
             thread, share, cut, partial, [&](std::int64_t element) { return gradient.read(element); },
             [&](std::int64_t element, const auto& row, Term(&terms)[2][width]) {
                 if (gradient.grad_y == nullptr) {
@@ -367,8 +369,9 @@ struct BatchNormApplyGradient {
     }
 };
 
-/// The whole of forward or backward if the rank trains alone, as one cooperative kernel. Grid: see RowCut. Between the
-/// sums and the results, each thread keeps the first `kept` of its rows in shared memory, so that they are read once.
+/// The whole of forward or backward if the rank trains alone, as one cooperative kernel or two halves. Grid: see
+/// RowCut. In a cooperative kernel, each thread keeps the first `kept` of its rows in shared memory between the sums
+/// and the results, so that they are read once. `kept` does not change the bits.
 template <class X, class Y, int width, bool is_backward>
 struct ResidentBatchNorm {
     using Row = BatchNormRow<X, Y, width>;
@@ -396,16 +399,16 @@ struct ResidentBatchNorm {
             of = {statistics.memory.factors, cut.channels, share.channel};
         }
         int number = 0;  // of the thread's row
-        sum_rows<2, width, double, BatchNormTerm<X>>(
+        sum_rows<2, width, std::is_same_v<X, float> ? 4 : 8, double, BatchNormTerm<X>>(
             thread, share, cut, partial, [&](std::int64_t element) { return gradient.read(element); },
             [&](std::int64_t element, const Row& row, BatchNormTerm<X>(&terms)[2][width]) {
                 if (number < kept) {
                     store(row.x, kept_x(thread, number));
-                }
-                if constexpr (is_backward) {
-                    if (number < kept) {
+                    if constexpr (is_backward) {
                         store(row.grad, kept_grad(thread, number));
                     }
+                }
+                if constexpr (is_backward) {
                     add_terms(gradient.at(element, row, of), row.x, terms);
                 } else {
                     add_terms(row.x, row.x, terms);
@@ -435,6 +438,23 @@ struct ResidentBatchNorm {
             }
             store(result, results + element);
         };
+        // The rows that are not kept, backwards: the last ones may still be in the L2 cache.
+        constexpr int together = 4;
+        const std::int64_t others = share.first + kept * std::int64_t{share.step};
+        const std::int64_t group_rows = together * std::int64_t{share.step};
+        for (std::int64_t group = (share.end - others + group_rows - 1) / group_rows - 1; group >= 0; --group) {
+            const std::int64_t first = others + group * group_rows;
+            if (first >= share.end) {
+                continue;  // no row of the group is this thread's
+            }
+            const auto values =
+                read_rows<together>(share, cut, first, [&](std::int64_t element) { return gradient.read(element); });
+            FINCH_UNROLL for (int i = 0; i < together; ++i) {
+                if (first + i * share.step < share.end) {
+                    write(first + i * share.step, values.of[i]);
+                }
+            }
+        }
         std::int64_t row = share.first;
         for (int number = 0; number < kept && row < share.end; ++number, row += share.step) {
             Row values{load<width>(kept_x(thread, number)), {}};
@@ -443,28 +463,18 @@ struct ResidentBatchNorm {
             }
             write(row, values);
         }
-        constexpr int together = 4;
-        while (row < share.end) {
-            const auto values =
-                read_rows<together>(share, cut, row, [&](std::int64_t element) { return gradient.read(element); });
-            FINCH_UNROLL for (int i = 0; i < together; ++i, row += share.step) {
-                if (row < share.end) {
-                    write(row, values.of[i]);
-                }
-            }
-        }
     }
 
 private:
     template <class Thread>
     [[nodiscard]] FINCH_DEVICE X* kept_x(const Thread& thread, int number) const {
-        auto* all = reinterpret_cast<X*>(thread.template shared<unsigned char>() + sums_bytes);
-        return all + (number * max_threads + thread.index()) * width;
+        auto* row = thread.template shared<unsigned char>() + sums_bytes + number * kept_row_bytes;
+        return reinterpret_cast<X*>(row) + thread.index() * width;
     }
     template <class Thread>
     [[nodiscard]] FINCH_DEVICE Y* kept_grad(const Thread& thread, int number) const {
-        auto* all = reinterpret_cast<Y*>(kept_x(thread, kept) - thread.index() * width);
-        return all + (number * max_threads + thread.index()) * width;
+        auto* row = thread.template shared<unsigned char>() + sums_bytes + number * kept_row_bytes;
+        return reinterpret_cast<Y*>(row + max_threads * width * sizeof(X)) + thread.index() * width;
     }
 
     /// Adds the sums of all parts for the block's channels. Returns their factors (5, channels of the block) in shared

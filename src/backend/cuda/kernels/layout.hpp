@@ -158,7 +158,7 @@ struct BiasGradientPart {
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
-        sum_rows<1, width, float, float>(
+        sum_rows<1, width, 1, float, float>(
             thread, RowShare(thread, cut, rows, width), cut, partial,
             [&](std::int64_t element) { return load<width>(grad + element); },
             [&](std::int64_t element, auto& grads, float(&sums)[1][width]) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
 namespace finch::backend::cuda {
 
@@ -70,14 +69,13 @@ template <int rows, class Read>
     return values;
 }
 
-/// The first of two kernels for sums over rows. Writes the sums of each part to `partial` (parts, sums, channels), in a
-/// fixed order. `add(element, values, terms)` adds `width` numbers to terms[sum][k]; `values` is read(element). If
-/// `Term` is not `Sum`, 8 rows are read together, added in `Term` and then to a `Sum`. Shared memory: `sums` · `width`
-/// `Sum`s per thread.
-template <int sums, int width, class Sum, class Term, class Thread, class Read, class Add>
+/// Sums over the rows of each part. Writes the sums to `partial` (parts, sums, channels), in a fixed order; another
+/// kernel adds those of the parts. `add(element, values, terms)` adds `width` numbers to terms[sum][k]; `values` is
+/// read(element). `together` rows are read at once, added in `Term` and then to a `Sum`. Shared memory: `sums` ·
+/// `width` `Sum`s per thread.
+template <int sums, int width, int together, class Sum, class Term, class Thread, class Read, class Add>
 FINCH_DEVICE void sum_rows(Thread& thread, const RowShare& share, const RowCut& cut, Sum* partial, const Read& read,
                            const Add& add) {
-    constexpr int together = std::is_same_v<Sum, Term> ? 1 : 8;
     Sum totals[sums][width] = {};
     if (share.channel < cut.channels) {
         for (std::int64_t row = share.first; row < share.end;) {
