@@ -112,6 +112,7 @@ with Folder() as folder:
 
     alone = folder.run(0, "test", "runs/mnist", "--csv", "predictions.csv")
     check(f"accuracy {100 * accuracy:.2f} %" in alone and f"macro F1 {f1:.4f}" in alone and "100 images" in alone, alone)
+    check(alone.startswith("best individual "), f"other text in front of the result\n{alone}")
     rows = [line.split() for line in alone[alone.index("truth"):].splitlines()[1:11]]
     check([[int(cell) for cell in row[1:11]] for row in rows] == confusion.tolist(), f"the matrix that is printed is another\n{alone}")
     check([row[11:] for row in rows] == [[f"{sum(row)}", f"{one:.4f}"] for row, one in zip(confusion, recall)], f"another recall is printed\n{alone}")
