@@ -27,6 +27,16 @@ void check_search(const config::Config& config, const std::optional<std::vector<
     }
 }
 
+std::string key_of_joules(const config::Config& config) {
+    const auto is_joules = [](const search::Cost& cost) { return cost.quantity == search::Quantity::joules; };
+    if (std::any_of(config.costs.begin(), config.costs.end(), is_joules)) {
+        return "search.objective";
+    }
+    const bool is_limited = std::any_of(config.limits.begin(), config.limits.end(),
+                                        [&](const search::Limit& limit) { return is_joules(limit.cost); });
+    return is_limited ? "search.limits" : "";
+}
+
 data::Options data_options(const config::Config& config) {
     return config::trial_recipes(config).front().data;
 }

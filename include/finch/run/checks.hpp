@@ -14,6 +14,9 @@ namespace finch::run {
 /// space.
 void check_search(const config::Config& config, const std::optional<std::vector<std::string>>& genes);
 
+/// Returns the key that needs the joules of each individual: "search.objective" or "search.limits"; empty if none does.
+[[nodiscard]] std::string key_of_joules(const config::Config& config);
+
 /// Returns the options of the data section. Requires that the objective trains networks.
 [[nodiscard]] data::Options data_options(const config::Config& config);
 
