@@ -119,6 +119,12 @@ std::vector<std::string> data_warnings(const config::Config& config, const data:
                         "divided by 1",
                         fmt::join(constant, ", ")));
     }
+    for (const std::string& folder : data::unused_validation(options)) {
+        warnings.push_back(
+            fmt::format("data.validation: {} is not used, since random images of the training set validate; write "
+                        "data.validation: own to validate with it",
+                        folder));
+    }
     return warnings;
 }
 
