@@ -154,7 +154,7 @@ with Folder() as folder:
     refused("there is no such folder", "runs/mnist", "--data", "nowhere")
     refused("accepted: keys of data and of workers", "runs/mnist", "--set", "training.epochs=3")
     refused("there is no run here", "runs/nobody")
-    refused("cannot be written", "runs/mnist", "--csv", "nowhere/predictions.csv")
+    refused("cannot be written: No such file or directory", "runs/mnist", "--csv", "nowhere/predictions.csv")
     (folder.path / "data/mnist").rename(folder.path / "data/kept")
     folder.run(0, "data", "generate", "data/mnist", "--samples", 600, "--seed", 2)
     refused("the data are others than the run's", "runs/mnist")
