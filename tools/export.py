@@ -26,7 +26,8 @@ try:
 
     from reporting.run import NoRun, id_text, read_run
 except ModuleNotFoundError as error:
-    sys.exit(f"export.py needs the Python package {error.name}; on Debian tools/install.sh --report installs it, for /usr/bin/python3")
+    sys.exit(f"export.py needs the Python package {error.name}; on Debian tools/install.sh --report installs it for /usr/bin/python3; "
+             f"then start /usr/bin/python3 {sys.argv[0]}")
 
 
 def genes_of(run, row):

@@ -25,7 +25,8 @@ try:
     import numpy as np
     from PIL import Image, ImageOps, UnidentifiedImageError
 except ImportError as error:
-    sys.exit(f"images_to_hdf5.py needs the Python package {error.name or error}: tools/install.sh --report installs all that it needs, for /usr/bin/python3")
+    sys.exit(f"images_to_hdf5.py needs the Python package {error.name or error}: tools/install.sh --report installs all that it needs for /usr/bin/python3; "
+             f"then start /usr/bin/python3 {sys.argv[0]}")
 
 GROUPS = {"training": "training", "train": "training", "validation": "validation", "valid": "validation", "val": "validation", "test": "test"}
 LITTER = ("__macosx", "thumbs.db", "desktop.ini", "@eadir")

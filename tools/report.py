@@ -18,7 +18,7 @@ try:
     from reporting.sections import build
 except ModuleNotFoundError as error:
     sys.exit(f"report.py needs the Python package {error.name} (h5py, numpy, pandas, plotly, Pillow, PyYAML, scikit-learn are all that it needs; "
-             "on Debian tools/install.sh --report installs them, for /usr/bin/python3)")
+             f"on Debian tools/install.sh --report installs them for /usr/bin/python3; then start /usr/bin/python3 {sys.argv[0]})")
 
 
 def is_replaceable(path):

@@ -8,6 +8,7 @@
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/comm/version.hpp"
+#include "finch/run/on_every_rank.hpp"
 #include "finch/run/startup.hpp"
 
 #include <cstdio>
@@ -40,11 +41,17 @@ int after_output(int code) {
     return exit_fault;
 }
 
+/// True on the first rank of the launcher, and without a launcher.
+bool is_first_rank() {
+    return cluster::rank_before_mpi(cluster::Environment::of_this_process()) == 0;
+}
+
 }  // namespace
 
 int alone(const std::function<int()>& verb) {
     try {
         cluster::release_signals();
+        set_up_log({}, 0, true);
         return after_output(verb());
     } catch (const ConfigError& error) {
         complain(error.what());
@@ -55,8 +62,12 @@ int alone(const std::function<int()>& verb) {
     }
 }
 
+int on_first_rank(const std::function<int()>& verb) {
+    return is_first_rank() ? alone(verb) : exit_done;
+}
+
 int refuse(const std::string& problem) {
-    if (cluster::rank_before_mpi(cluster::Environment::of_this_process()) != 0) {
+    if (!is_first_rank()) {
         return exit_done;
     }
     complain(problem);
@@ -74,15 +85,21 @@ int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>
     watch_start(environment);
     comm::Session session(argc, argv);
     int code = exit_fault;
-    try {
-        code = verb(session);
-        code = session.world_rank() == 0 && code == exit_done ? after_output(code) : code;
-    } catch (const ConfigError& error) {
+    const auto complain_once = [&session](const std::exception& error) {
         if (session.world_rank() == 0) {
             LiveLine::clear();
             complain(error.what());
         }
+    };
+    try {
+        set_up_log({}, session.world_rank(), session.world_rank() == 0);
+        code = verb(session);
+        code = session.world_rank() == 0 && code == exit_done ? after_output(code) : code;
+    } catch (const ConfigError& error) {
+        complain_once(error);
         code = exit_input;
+    } catch (const run::SharedError& error) {
+        complain_once(error);
     } catch (const std::exception& error) {
         cluster::note_end(cluster::ExitCause::external);  // a training's own fault was noted before
         complain(fmt::format("rank {}: {}", session.world_rank(), error.what()));

@@ -231,7 +231,7 @@ void add_planning(CLI::App& app, CommandLine& line) {
                                                return measure_plan(session, line.plan);
                                            },
                                            BadLaunch::refuse)
-                                     : alone([&line] { return plan(line.plan); });
+                                     : on_first_rank([&line] { return plan(line.plan); });
         };
     });
 }

@@ -10,13 +10,16 @@
 #include "finch/comm/all_reduce.hpp"
 #include "finch/config/trial_genomes.hpp"
 #include "finch/data/expected.hpp"
+#include "finch/energy/meter.hpp"
 #include "finch/run/checks.hpp"
 #include "finch/run/devices.hpp"
 #include "finch/run/evolve.hpp"
 #include "finch/run/first_guesses.hpp"
+#include "finch/run/opening.hpp"
 #include "finch/run/programs.hpp"
 #include "finch/run/reuse.hpp"
 #include "finch/run/startup.hpp"
+#include "finch/store/resume.hpp"
 #include "finch/train/training.hpp"
 
 #include <algorithm>
@@ -77,6 +80,17 @@ std::string precision_text(const config::Config& config, const backend::Device& 
                  : "";
 }
 
+/// Returns the layout of the workers. If --ranks-per-node is missing, errors name it.
+cluster::Layout layout_of(const config::Config& config, const Question& question) {
+    try {
+        return cluster::make_layout(question.node_of_rank, run::layout_options(config));
+    } catch (const ConfigError& error) {
+        throw question.ranks_are_known
+            ? error
+            : ConfigError(fmt::format("{} (--ranks-per-node R plans for R ranks on each node)", error.what()));
+    }
+}
+
 std::string table(const config::Config& config, const cluster::Layout& layout, const cluster::DeviceMap& devices) {
     constexpr std::size_t most = 64;
     std::string text = fmt::format("{}, {} of {}, {}\n", counted(std::ssize(layout.places), "rank"),
@@ -96,15 +110,44 @@ std::string table(const config::Config& config, const cluster::Layout& layout, c
     return text;
 }
 
-/// Returns notes about the results that search.reuse would find. `fingerprint`: nothing if the data are not on this
-/// machine.
-std::string reuse_text(const config::Config& config, const std::optional<std::string>& fingerprint) {
+/// Returns a warning if finch evolve would refuse the run in the run directory. The job may have other options
+/// (--fresh, --run) or another file system, so this is no error.
+std::string refusal_text(const config::Config& config, const store::RunDirectory& directory,
+                         const std::optional<std::string>& fingerprint) {
+    try {
+        if (const auto recovered = store::recover(directory, OnDamage::leave, store::Curves::leave)) {
+            run::check_same_search(config, recovered->facts, directory, fingerprint);
+        }
+    } catch (const Error& error) {
+        return fmt::format("warning: finch evolve refuses this run directory: {}\n", error.what());
+    }
+    return "";
+}
+
+/// Returns notes about the run directory, and about the results that search.reuse would find. `fingerprint`: nothing if
+/// the data are not on this machine.
+std::string runs_text(const config::Config& config, const std::optional<std::string>& fingerprint) {
     const store::RunDirectory directory(run::run_directory_of(config, {}));
-    std::string text;
+    std::string text = refusal_text(config, directory, fingerprint);
     for (const std::string& note : run::read_other_runs(config, directory, true, fingerprint).notes) {
         text += note + "\n";
     }
     return text;
+}
+
+/// Returns a warning if the search needs joules, but this machine measures none. `uses_devices`: the joules are those
+/// of GPUs, which this machine may lack.
+std::string energy_text(const config::Config& config, bool uses_devices) {
+    const std::string key = run::key_of_joules(config);
+    if (key.empty() || uses_devices) {
+        return "";
+    }
+    const energy::Found found = energy::open_meter({.watts = config.workers.watts});
+    return found.meter ? ""
+                       : fmt::format(
+                             "warning: {}: joules are not known on this machine ({}): finch evolve refuses such "
+                             "nodes; workers.watts: W would estimate the joules\n",
+                             key, found.problem);
 }
 
 /// Returns the disk space of the run directory as text.
@@ -122,15 +165,16 @@ std::string training_text(const config::Config& config, const cluster::Layout& l
     const data::Options options = run::data_options(config);
     const std::optional<std::string> absent = absent_data(options);
     if (absent) {
-        text += fmt::format("remark: {} is not here yet{}: {}\n", *absent, path_hint(*absent),
+        const std::string hint = path_hint(*absent);
+        text += fmt::format("{}: {} is not here yet{}: {}\n", hint.empty() ? "remark" : "warning", *absent, hint,
                             datasets != nullptr ? "what follows goes by data.expect"
                                                 : "images, classes and memory are not known (data.expect would say)");
     }
     if (datasets == nullptr) {
-        return text + reuse_text(config, std::nullopt);
+        return text + runs_text(config, std::nullopt);
     }
     run::check_data(config, *datasets);
-    const std::string reused = reuse_text(config, absent ? std::nullopt : std::optional(datasets->fingerprint));
+    const std::string reused = runs_text(config, absent ? std::nullopt : std::optional(datasets->fingerprint));
     const Networks networks = try_networks(config, datasets->training, *cpu);
     text += fmt::format("data: {}\n{}", run::data_text(config, *datasets), reused);
     for (const std::string& line : run::systems_lines(config, *datasets)) {
@@ -159,7 +203,7 @@ std::string training_text(const config::Config& config, const cluster::Layout& l
 
 Question question_of(const PlanOptions& options) {
     const auto environment = cluster::Environment::of_this_process();
-    Question question{{}, options.gpus_per_node};
+    Question question{{}, options.gpus_per_node, options.ranks_per_node.has_value() || !options.nodes};
     if (!options.nodes && !options.ranks_per_node) {
         question.node_of_rank = cluster::ranks_of_allocation(environment);
         if (question.node_of_rank.empty()) {
@@ -211,13 +255,13 @@ void print_command_notes(const evaluate::CommandLine& line) {
 }
 
 void print_plan(const config::Config& config, const Question& question, const data::Datasets* datasets) {
-    const cluster::Layout layout = cluster::make_layout(question.node_of_rank, run::layout_options(config));
+    const cluster::Layout layout = layout_of(config, question);
     const cluster::DeviceMap devices = map_devices(config, layout, question.gpus_per_node);
     std::string text = table(config, layout, devices);
     text += config.trains()
                 ? training_text(config, layout, devices.uses_devices(), datasets)
                 : memory_text(config, node_memory(config, layout, {}, {})) + space_text(config, layout, {}, nullptr);
-    text += budget_text(config.budget, config.measure);
+    text += budget_text(config.budget, config.measure) + energy_text(config, devices.uses_devices());
     for (const auto* warnings : {&layout.warnings, &devices.warnings}) {
         for (const std::string& warning : *warnings) {
             text += "warning: " + warning + "\n";
@@ -232,9 +276,9 @@ int plan(const PlanOptions& options) {
         const auto prepared = run::prepare_programs(config, evaluate::read_templates(*command));
         evaluate::check_program(prepared->line.program());
         print_command_notes(prepared->line);
-        fmt::print("{}", reuse_text(config, prepared->fingerprint));
+        fmt::print("{}", runs_text(config, prepared->fingerprint));
     } else if (!config.trains()) {
-        fmt::print("{}", reuse_text(config, std::nullopt));
+        fmt::print("{}", runs_text(config, ""));
     }
     const Question question = question_of(options);
     std::optional<data::Datasets> datasets;

@@ -151,6 +151,9 @@ run::OpenedDevice open_as_one_worker(const comm::Session& session, config::Confi
 }  // namespace
 
 int test_best(comm::Session& session, const TestOptions& options) {
+    LogOptions quiet;  // standard output has the results
+    quiet.level = LogLevel::warning;
+    set_up_log(quiet, session.world_rank(), false);
     Tested tested = unpack(run::on_rank_zero(MPI_COMM_WORLD, [&] { return pack(options); }));
     const config::Config config = config::parse(tested.config, (options.run / "config.yaml").string());
     const train::Recipe recipe = recipe_of(config, tested.individual, options);

@@ -10,7 +10,9 @@
 
 #include "export_network.hpp"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <utility>
 #include <variant>
@@ -63,7 +65,8 @@ int export_run(const ExportOptions& options) {
     }
     std::ofstream file(*options.output, std::ios::binary);
     if (!(file << text << std::flush)) {
-        throw ConfigError(fmt::format("--output: {} cannot be written", options.output->string()));
+        throw ConfigError(
+            fmt::format("--output: {} cannot be written: {}", options.output->string(), std::strerror(errno)));
     }
     return exit_done;
 }

@@ -28,7 +28,8 @@ std::string no_file(mode_t mode) {
     return std::string("it is ") + kind + ", not a file";
 }
 
-/// Returns the name in `folder` with the same stem as `name`, otherwise the nearest one; empty if there is none.
+/// Returns the name in `folder` with the same stem as `name`, otherwise the nearest one, otherwise one that begins with
+/// `name`; empty if there is none.
 std::string similar_name(const fs::path& folder, const std::string& name) {
     constexpr std::size_t most_names = 10000;  // on a slow file system
     std::vector<std::string> names;
@@ -42,7 +43,14 @@ std::string similar_name(const fs::path& folder, const std::string& name) {
     const fs::path stem = fs::path(name).stem();
     const auto same =
         std::find_if(names.begin(), names.end(), [&](const std::string& one) { return fs::path(one).stem() == stem; });
-    return same != names.end() ? *same : nearest_word(name, names).value_or("");
+    if (same != names.end()) {
+        return *same;
+    }
+    constexpr std::size_t least_letters = 3;
+    const auto longer = std::find_if(names.begin(), names.end(), [&](const std::string& one) {
+        return name.size() >= least_letters && one.starts_with(name);
+    });
+    return nearest_word(name, names).value_or(longer != names.end() ? *longer : "");
 }
 
 }  // namespace

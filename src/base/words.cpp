@@ -55,7 +55,11 @@ std::string counted(std::int64_t count, std::string_view noun) {
 }
 
 std::string counted_of(std::int64_t count, std::int64_t whole, std::string_view noun) {
-    return whole < 0 ? counted(count, noun) : std::to_string(count) + " of " + counted(whole, noun);
+    if (whole < 0) {
+        return counted(count, noun);
+    }
+    return count > whole ? counted(count, noun) + " (budget " + std::to_string(whole) + ")"
+                         : std::to_string(count) + " of " + counted(whole, noun);
 }
 
 namespace {

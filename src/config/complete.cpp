@@ -123,6 +123,20 @@ std::string meant_dash(const Tree& tree) {
     return tree.kind == Kind::map ? " (begin each entry with '- ')" : has_sections ? " (leave out the '- ')" : "";
 }
 
+/// Returns a hint for a text with ": ", which YAML reads as a section.
+std::string meant_text(const Domain& domain, const Tree& tree) {
+    const auto is_text = [](const Domain& one) { return std::holds_alternative<Text>(one.is); };
+    const auto* const either = std::get_if<Either>(&domain.is);
+    const bool takes_text =
+        either == nullptr ? is_text(domain) : std::any_of(either->domains.begin(), either->domains.end(), is_text);
+    return tree.kind == Kind::map && takes_text
+               ? fmt::format(
+                     " (YAML reads '{}: ' as a key; write the whole text in double quotes, with --set within "
+                     "the shell's single quotes)",
+                     tree.keys.empty() ? "" : printable_line(tree.keys.front()))
+               : "";
+}
+
 /// Returns the section of `either` that has its first key in the map `tree`. If no section matches, returns the first
 /// one. Returns null if `either` has no section.
 const Domain* section_in(const Either& either, const Tree& tree) {
@@ -270,9 +284,10 @@ private:
     }
 
     [[noreturn]] void refuse_kind() const {
+        const std::string gene = genes_ ? meant_gene_of(tree_, path_) : "";
         refuse(domain_, tree_, path_,
                tree_.kind == Kind::null ? "has no value"
-                                        : "is not accepted" + (genes_ ? meant_gene_of(tree_, path_) : ""));
+                                        : "is not accepted" + (gene.empty() ? meant_text(domain_, tree_) : gene));
     }
 
     Tree scalar() const {

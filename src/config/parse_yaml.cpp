@@ -164,7 +164,10 @@ Tree parse_yaml(const std::string& yaml, const std::string& source) {
         while (parser.HandleNextDocument(builder)) {
         }
     } catch (const YAML::Exception& error) {
-        const char* const hint = yaml.find('\t') != std::string::npos ? "; indent with blanks, not with tabs" : "";
+        const bool is_text = error.msg == YAML::ErrorMsg::MAP_VALUE || error.msg == YAML::ErrorMsg::END_OF_MAP_FLOW;
+        const char* const hint = yaml.find('\t') != std::string::npos ? "; indent with blanks, not with tabs"
+                                 : is_text ? "; a text with ': ', ',' or braces must be in quotes"
+                                           : "";
         throw ConfigError(error.mark.is_null()
                               ? fmt::format("{}: is no YAML: {}{}", source, error.msg, hint)
                               : fmt::format("{}:{}: is no YAML: {} (column {}){}", source, error.mark.line + 1,

@@ -285,6 +285,20 @@ void note_outside(const fs::path& root, const PartFolders& parts, Notes& notes) 
 
 }  // namespace
 
+std::vector<std::string> unused_validation(const Options& options) {
+    std::vector<std::string> unused;
+    if (options.kind != Kind::folder || std::holds_alternative<OwnValidation>(options.validation)) {
+        return unused;
+    }
+    for (const std::string& path : paths_of(options)) {
+        const fs::path folder = find_parts(path)[static_cast<std::size_t>(Part::validation)];
+        if (!folder.empty() && !folders_in(folder).empty()) {
+            unused.push_back(folder.string());
+        }
+    }
+    return unused;
+}
+
 std::optional<Dataset> read_folder(const fs::path& root, const Options& options, Part part) {
     need_folder(root, "expected a folder with images in folders of classes, as training/cat/1.png");
     if (options.memory == Memory::streamed) {

@@ -24,15 +24,24 @@ std::string shown(const std::string& line) {
     return without_escapes(line.substr(begin, end - begin));
 }
 
+/// True for a row of dashes, equal signs and the like, as mpirun prints around its messages.
+bool is_rule(const std::string& line) {
+    return !line.empty() && line.find_first_not_of("-=_*#+~ \t") == std::string::npos;
+}
+
 }  // namespace
 
 std::string last_lines(const std::string& text) {
     std::string last;
     std::size_t end = text.find_last_not_of("\r\n ") + 1;  // npos + 1 is 0
-    for (std::size_t lines = 0; end > 0 && lines < lines_of_problem && last.size() < bytes_of_problem; ++lines) {
+    for (std::size_t lines = 0; end > 0 && lines < lines_of_problem && last.size() < bytes_of_problem;) {
         const std::size_t begin = text.rfind('\n', end - 1) + 1;
-        last = shown(text.substr(begin, end - begin)) + (lines > 0 ? "\n" : "") + last;
+        const std::string line = shown(text.substr(begin, end - begin));
         end = begin > 0 ? begin - 1 : 0;
+        if (!is_rule(line) && !(line.empty() && last.empty())) {
+            last = line + (lines > 0 ? "\n" : "") + last;
+            ++lines;
+        }
     }
     return printable(std::string_view(last).substr(last.size() - std::min(last.size(), bytes_of_problem)));
 }

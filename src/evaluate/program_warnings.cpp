@@ -83,6 +83,22 @@ void ProgramWarnings::has_no_checkpoint(search::Id id, std::int32_t epoch, const
     }
 }
 
+void ProgramWarnings::reports(search::Id id, const ReportLine& line, std::int64_t epoch, std::int64_t all) {
+    for (const char* const name : {"accuracy", "training_accuracy"}) {
+        const double value = line.value(name).value_or(0);
+        if ((value < 0 || value > 1) && !has_warned_of_accuracy_) {
+            has_warned_of_accuracy_ = true;
+            spdlog::warn("{}: it reports {}={:g}, but an accuracy is a fraction from 0 to 1", to_text(id), name, value);
+        }
+    }
+    if (all > 0 && epoch > all && !has_warned_of_epochs_) {
+        has_warned_of_epochs_ = true;
+        spdlog::warn(
+            "{}: it reports epoch {} of {}; search.objective.epochs must be the epochs of a complete evaluation",
+            to_text(id), epoch, all);
+    }
+}
+
 void ProgramWarnings::has_reported(search::Id id, std::size_t epochs, double began, double first) {
     const double now = steady_seconds();
     const bool is_late = now - first < share_of_late_reports * (now - began);

@@ -127,6 +127,13 @@ std::string further_search(const SummaryInput& input, const Advice& advice) {
 
 }  // namespace
 
+bool is_training_of_one(const SummaryInput& input) {
+    const auto& all = input.population.individuals();
+    return input.facts.budget_evaluations == 1 && std::all_of(all.begin(), all.end(), [](const auto& entry) {
+               return entry.second.bred_by == search::Operator::given;
+           });
+}
+
 std::vector<std::string> next_steps(const SummaryInput& input, const Advice& advice) {
     std::vector<std::string> steps;
     const auto add = [&steps](std::string step) {
@@ -137,16 +144,17 @@ std::vector<std::string> next_steps(const SummaryInput& input, const Advice& adv
     if (input.facts.state == RunState::running) {
         return {fmt::format("watch it: {} show {} --follow", input.commands.program, shell_argument(input.run))};
     }
+    const bool is_search = !is_training_of_one(input);
     add(advice.has_result ? "" : look_at_failure(input));
     if (input.facts.state != RunState::complete) {
         add("resume it: " + command(input, input.run, {}));
-    } else if (advice.has_result && advice.wants_evaluations && input.facts.budget_evaluations > 0) {
+    } else if (is_search && advice.has_result && advice.wants_evaluations && input.facts.budget_evaluations > 0) {
         const std::string more =
             fmt::format("search.budget.evaluations={}", std::max(fewest_proposed, 2 * input.facts.budget_evaluations));
         add(input.accepts({more}) ? "continue it: " + command(input, input.run, {more}) : "");
     }
     if (advice.has_result) {
-        add(further_search(input, advice));
+        add(is_search ? further_search(input, advice) : "");
         add(fmt::format("look at it: {} {}", input.commands.report, shell_argument(input.run)));
         add(input.trains ? fmt::format("use its network: {} export {} --format pytorch", input.commands.program,
                                        shell_argument(input.run))

@@ -388,6 +388,7 @@ std::string wrapped(const std::string& text) {
 
 std::vector<Sentence> summary(const SummaryInput& input) {
     const Run run(input);
+    const bool is_search = !is_training_of_one(input);
     std::vector<Sentence> sentences;
     const auto add = [&sentences](Topic topic, std::string text) {
         if (!text.empty()) {
@@ -395,13 +396,13 @@ std::vector<Sentence> summary(const SummaryInput& input) {
         }
     };
     add(Topic::best, best_sentence(run));
-    add(Topic::convergence, convergence_sentence(run));
+    add(Topic::convergence, is_search ? convergence_sentence(run) : "");
     add(Topic::test, test_sentence(run));
     add(Topic::equals, equals_sentence(run));
     add(Topic::final_choice, final_sentence(run));
     add(Topic::front, front_sentence(run));
-    add(Topic::random_search, random_search_sentence(run));
-    add(Topic::genes, genes_sentence(run));
+    add(Topic::random_search, is_search ? random_search_sentence(run) : "");
+    add(Topic::genes, is_search ? genes_sentence(run) : "");
     for (std::string& text : bound_sentences(run)) {
         add(Topic::bounds, std::move(text));
     }

@@ -27,6 +27,16 @@ void check_search(const config::Config& config, const std::optional<std::vector<
     }
 }
 
+std::string key_of_joules(const config::Config& config) {
+    const auto is_joules = [](const search::Cost& cost) { return cost.quantity == search::Quantity::joules; };
+    if (std::any_of(config.costs.begin(), config.costs.end(), is_joules)) {
+        return "search.objective";
+    }
+    const bool is_limited = std::any_of(config.limits.begin(), config.limits.end(),
+                                        [&](const search::Limit& limit) { return is_joules(limit.cost); });
+    return is_limited ? "search.limits" : "";
+}
+
 data::Options data_options(const config::Config& config) {
     return config::trial_recipes(config).front().data;
 }
@@ -108,6 +118,12 @@ std::vector<std::string> data_warnings(const config::Config& config, const data:
             fmt::format("data.normalize.deviation: auto: channel {} is the same in all pixels that train, and is "
                         "divided by 1",
                         fmt::join(constant, ", ")));
+    }
+    for (const std::string& folder : data::unused_validation(options)) {
+        warnings.push_back(
+            fmt::format("data.validation: {} is not used, since random images of the training set validate; write "
+                        "data.validation: own to validate with it",
+                        folder));
     }
     return warnings;
 }

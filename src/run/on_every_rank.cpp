@@ -28,7 +28,7 @@ std::string unwrap(const std::string& told) {
         case Kind::storage:
             throw StorageError(told.substr(1));
         case Kind::other:
-            throw Error(told.substr(1));
+            throw SharedError(told.substr(1));
         case Kind::fine:
             break;
     }

@@ -31,27 +31,6 @@ std::uint64_t new_run_number() {
     return (std::uint64_t{entropy()} << 32) | entropy();
 }
 
-/// Throws ConfigError if the run in `directory` was made with another configuration or other data.
-void check_same_search(const config::Config& config, const store::ArchiveFacts& facts,
-                       const store::RunDirectory& directory, const std::string& data_fingerprint) {
-    const config::Config before = config::parse(facts.config, (directory.archive() / "config").string());
-    const std::string changes = config::difference(before.fixed_text(), config.fixed_text());
-    const std::string advice =
-        "only budget, final, propagator, islands, duplicates, reuse, retries, give_up_after, exchange, workers, "
-        "checkpoint, log and where the data lie (data.path, memory, prefetch) may change between two starts of a run; "
-        "go on with the "
-        "old values, or begin another run with --run DIR, or set "
-        "the old one aside with --fresh";
-    if (!changes.empty()) {
-        throw ConfigError(fmt::format("{}: this run was made with another configuration:\n{}\n{}",
-                                      directory.root().string(), changes, advice));
-    }
-    if (facts.data_fingerprint != data_fingerprint) {
-        throw ConfigError(fmt::format("{}: this run was made with other data (checksum {} then, {} now); {}",
-                                      directory.root().string(), facts.data_fingerprint, data_fingerprint, advice));
-    }
-}
-
 void write_config(const store::RunDirectory& directory, const config::Config& config) {
     const std::string text = config.text();
     replace_file(directory.config(), {std::as_bytes(std::span(text))}, {Predecessor::drop});
@@ -208,6 +187,26 @@ void set_aside(const store::RunDirectory& directory, const cluster::Slurm& slurm
 }
 
 }  // namespace
+
+void check_same_search(const config::Config& config, const store::ArchiveFacts& facts,
+                       const store::RunDirectory& directory, const std::optional<std::string>& data_fingerprint) {
+    const config::Config before = config::parse(facts.config, (directory.archive() / "config").string());
+    const std::string changes = config::difference(before.fixed_text(), config.fixed_text());
+    const std::string advice =
+        "only budget, final, propagator, islands, duplicates, reuse, retries, give_up_after, exchange, workers, "
+        "checkpoint, log and where the data lie (data.path, memory, prefetch) may change between two starts of a run; "
+        "go on with the "
+        "old values, or begin another run with --run DIR, or set "
+        "the old one aside with --fresh";
+    if (!changes.empty()) {
+        throw ConfigError(fmt::format("{}: this run was made with another configuration:\n{}\n{}",
+                                      directory.root().string(), changes, advice));
+    }
+    if (data_fingerprint && facts.data_fingerprint != *data_fingerprint) {
+        throw ConfigError(fmt::format("{}: this run was made with other data (checksum {} then, {} now); {}",
+                                      directory.root().string(), facts.data_fingerprint, *data_fingerprint, advice));
+    }
+}
 
 OpenedRun open_run(const store::RunDirectory& directory, const config::Config& config, const RunOptions& options,
                    const cluster::Slurm& slurm, const std::string& data_fingerprint, int workers, int islands,

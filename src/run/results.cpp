@@ -6,7 +6,9 @@
 #include "finch/report/csv.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
+#include <cstring>
 #include <fstream>
 #include <new>
 #include <numeric>
@@ -171,7 +173,7 @@ void write_predictions(const std::filesystem::path& path, const Results& results
         file << line_of(results, row) << '\n';
     }
     if (!file.flush()) {
-        throw ConfigError(fmt::format("--csv: {} cannot be written", path.string()));
+        throw ConfigError(fmt::format("--csv: {} cannot be written: {}", path.string(), std::strerror(errno)));
     }
 }
 

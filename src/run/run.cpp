@@ -60,12 +60,9 @@ std::unique_ptr<energy::Meter> open_meter(const comm::Session& session, const co
     const auto problems = comm::gather_all(MPI_COMM_WORLD, found.problem);
     const auto problem = std::find_if(problems.begin(), problems.end(), [](const auto& text) { return !text.empty(); });
     const std::string text = names_text(names) + (problem == problems.end() ? "" : "; " + *problem);
-    const auto counts_joules = [](const search::Cost& cost) { return cost.quantity == search::Quantity::joules; };
-    const bool is_objective = std::any_of(config.costs.begin(), config.costs.end(), counts_joules);
-    const bool is_limited = std::any_of(config.limits.begin(), config.limits.end(),
-                                        [&](const search::Limit& limit) { return counts_joules(limit.cost); });
-    if ((is_objective || is_limited) && std::count(names.begin(), names.end(), std::string()) > 0) {
-        throw ConfigError(fmt::format("search.{}: joules are {}", is_objective ? "objective" : "limits", text));
+    const std::string key = key_of_joules(config);
+    if (!key.empty() && std::count(names.begin(), names.end(), std::string()) > 0) {
+        throw ConfigError(fmt::format("{}: joules are {}", key, text));
     }
     if (session.world_rank() == 0) {
         spdlog::info("energy: {}", text);

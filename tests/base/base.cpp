@@ -188,6 +188,7 @@ TEST_CASE("counted uses the singular for one, and counted_of for a total of one"
     CHECK(counted_of(1, 200, "evaluation") == "1 of 200 evaluations");
     CHECK(counted_of(0, 1, "evaluation") == "0 of 1 evaluation");
     CHECK(counted_of(1, -1, "evaluation") == "1 evaluation");
+    CHECK(counted_of(6, 5, "evaluation") == "6 evaluations (budget 5)");
 }
 
 TEST_CASE("duration_text uses the units s, min and h") {

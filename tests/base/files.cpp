@@ -167,6 +167,7 @@ TEST_CASE("similar_beside replaces each missing part by a name with the same ste
     CHECK(similar_beside(folder / "data" / "tey.h5") == folder / "data" / "tex.h5");
     CHECK(similar_beside(folder / "dta" / "tex.h5") == folder / "data" / "tex.h5");
     CHECK(similar_beside(folder / "dta" / "tex.hdf5") == folder / "data" / "tex.h5");
+    CHECK(similar_beside(folder / "data" / "tra") == folder / "data" / "train");
     CHECK(similar_beside(folder / "dta" / "zebra").empty());
     CHECK(similar_beside(folder / "data" / "zebra").empty());
     CHECK(similar_beside(folder / "data" / "link").empty());

@@ -259,6 +259,15 @@ TEST_CASE("a duplicate key, an empty file and invalid YAML are refused") {
     CHECK(contains(problem_of("a: [1\nb: 2"), "is no YAML"));
 }
 
+TEST_CASE("a text with a colon, which YAML reads as a key, is refused with the hint to put it in quotes") {
+    const std::string hint = "a section is not accepted (YAML reads 'echo loss: ' as a key; write the whole text in ";
+
+    CHECK(contains(problem_of("search: {objective: {command: {echo loss: 1}}}"), hint));
+    CHECK(contains(problem_of("data: {path: {echo loss: 1}}"), hint));
+    CHECK_FALSE(contains(problem_of("seed: {a: 1}"), "YAML reads"));
+    CHECK(contains(problem_of("search:\n  objective:\n    command: echo loss: 1\n"), "must be in quotes"));
+}
+
 TEST_CASE("gene bounds are refused if they are reversed, empty, too many, not finite or not positive with scale log") {
     CHECK(problem_of(with_gene("{real: [1e-2, 1e-4]}")) ==
           "file.yaml:5: search.space.lr.real: [1e-2, 1e-4] is reversed; accepted: [low, high] with low < high");

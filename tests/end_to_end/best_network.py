@@ -112,6 +112,7 @@ with Folder() as folder:
 
     alone = folder.run(0, "test", "runs/mnist", "--csv", "predictions.csv")
     check(f"accuracy {100 * accuracy:.2f} %" in alone and f"macro F1 {f1:.4f}" in alone and "100 images" in alone, alone)
+    check(alone.startswith("best individual "), f"other text in front of the result\n{alone}")
     rows = [line.split() for line in alone[alone.index("truth"):].splitlines()[1:11]]
     check([[int(cell) for cell in row[1:11]] for row in rows] == confusion.tolist(), f"the matrix that is printed is another\n{alone}")
     check([row[11:] for row in rows] == [[f"{sum(row)}", f"{one:.4f}"] for row, one in zip(confusion, recall)], f"another recall is printed\n{alone}")
@@ -153,7 +154,7 @@ with Folder() as folder:
     refused("there is no such folder", "runs/mnist", "--data", "nowhere")
     refused("accepted: keys of data and of workers", "runs/mnist", "--set", "training.epochs=3")
     refused("there is no run here", "runs/nobody")
-    refused("cannot be written", "runs/mnist", "--csv", "nowhere/predictions.csv")
+    refused("cannot be written: No such file or directory", "runs/mnist", "--csv", "nowhere/predictions.csv")
     (folder.path / "data/mnist").rename(folder.path / "data/kept")
     folder.run(0, "data", "generate", "data/mnist", "--samples", 600, "--seed", 2)
     refused("the data are others than the run's", "runs/mnist")

@@ -148,7 +148,7 @@ def main():
 
         check("accepted: csv, json" in folder.run(0, "export", run, "--format", "xls", expect=2), "a format that is not there")
         check("there is no run here" in folder.run(0, "export", folder.path, "--format", "csv", expect=2), "a folder without a run")
-        check("cannot be written" in folder.run(0, "export", run, "--format", "csv", "-o", "nowhere/x.csv", expect=2), "no place to write to")
+        check("cannot be written: No such file or directory" in folder.run(0, "export", run, "--format", "csv", "-o", "nowhere/x.csv", expect=2), "no place to write to")
         check("expected the directory of a run" in export(folder.path, "trace", folder.path / "x", expect=1), "export.py: a folder without a run")
         check("cannot be written" in export(run, "trace", folder.path / "nowhere/x", expect=1), "export.py: no place to write to")
         passed("what cannot be exported is said in one line")

@@ -86,6 +86,13 @@ def same_search(folder):
     for run in ("folder", "hdf5"):
         with h5py.File(folder.path / run / "models/best.h5") as best:
             check(list(best.attrs["classes"]) == list(COLOURS), f"best.h5 has the classes {list(best.attrs['classes'])}")
+    unused = "data.validation: photos/val is not used"
+    for own in (True, False):
+        said = folder.run(0, "plan", "photos.yaml", "--nodes", "1", "--ranks-per-node", "2", "--set",
+                          f"data={{kind: folder, path: photos, {'validation: own' if own else 'validation_samples: 12'}}}")
+        check((f"warning: {unused}" in said) != own, f"the warning about the folder val, where data.validation is {'own' if own else 'random'}\n{said}")
+    said = folder.run(2, "evolve", "photos.yaml", "--run", "random", "--set", "data={kind: folder, path: photos, validation_samples: 12}")
+    check(said.count(f" W {unused}") == 1, f"not one warning\n{said}")
     passed("a search on a folder is the one on the file of images_to_hdf5.py, bit for bit; files are counted once")
 
 

@@ -1,5 +1,6 @@
 """Checks `finch plan`: it refuses the same configurations as `finch evolve`, and prints a description of the data, the
 sizes of the networks, and the memory to request."""
+import os
 import re
 
 from harness import TINY, Folder, check, passed, stop_in_training
@@ -54,6 +55,34 @@ def memory(folder, config, ranks):
     return int(re.search(rf"at most (\d+) MiB on a node of {ranks} ranks", output)[1])
 
 
+def check_warnings(folder):
+    """Checks the warnings about what finch evolve would refuse on this machine."""
+    os.environ["FINCH_TEST_RAPL"] = "/there/are/no/counters"
+    output = folder.run(0, "plan", "tiny.yaml", *FOUR, "--set", "search.objective=[validation_loss, joules]")
+    check("warning: search.objective: joules are not known on this machine" in output, output)
+    check("joules are not known" not in folder.run(0, "plan", "tiny.yaml", *FOUR, "--set", "search.objective=[validation_loss, joules]", "--set", "workers.watts=5"),
+          "a warning about estimated joules")
+    (folder.path / "data/digits").mkdir(parents=True)
+    folder.write("digits.yaml", REFUSED["missing path"](TINY).replace("kind: idx", "kind: idx, path: data/digit"))
+    output = folder.run(0, "plan", "digits.yaml", *FOUR)
+    check("warning: data/digit is not here yet (did you mean data/digits?)" in output, output)
+
+    folder.run(4, "evolve", "tiny.yaml", "--set", "search.budget.evaluations=2")
+    check("warning" not in folder.run(0, "plan", "tiny.yaml", *FOUR), "a warning about the same search")
+    other = ("tiny.yaml", "--set", "training.epochs=4")
+    refused = message(folder.run(4, "evolve", *other, expect=2))
+    output = folder.run(0, "plan", *other, *FOUR)
+    check("training.epochs: 3 → 4" in output and "warning: finch evolve refuses this run directory: " + refused[len("finch: "):] in output,
+          f"evolve says\n{refused}\nplan says\n{output}")
+    for name in ("population.h5", "population.h5.previous"):
+        (folder.path / "runs/tiny" / name).write_bytes(b"no archive")
+    unreadable = "runs/tiny/population.h5: neither the archive nor its predecessor can be read"
+    output = folder.run(0, "plan", "tiny.yaml", *FOUR)
+    check("warning: finch evolve refuses this run directory: " + unreadable in output, output)
+    check("finch: " + unreadable in message(folder.run(4, "evolve", "tiny.yaml", expect=1)), "evolve reads what plan cannot read")
+    passed("warnings: another search or damaged archives in the run directory, a misspelled data path, unknown joules")
+
+
 with Folder() as folder:
     (folder.path / "empty").mkdir()
     for name, change in REFUSED.items():
@@ -97,7 +126,12 @@ with Folder() as folder:
     output = folder.run(0, "plan", "later.yaml", *FOUR)
     check("data/mnist is not here yet: images, classes and memory are not known" in output, f"no remark\n{output}")
     folder.run(0, "plan", "later.yaml", "--nodes", "1", "--ranks-per-node", "3", expect=2)
+    check("(--ranks-per-node R plans for R ranks on each node)" in message(folder.run(0, "plan", "later.yaml", "--nodes", "1", expect=2)),
+          "one rank per node without a word")
+    check("(--ranks-per-node" not in message(folder.run(0, "plan", "later.yaml", *FOUR[:3], "3", expect=2)), "a hint to the option that is given")
+    check(message(folder.run(4, "plan", "tiny.yaml", "--set", "trainng.epochs=3", *FOUR, expect=2)), "no error of 4 ranks")
     output = folder.run(0, "plan", "tiny.yaml", "--nodes", "50", "--ranks-per-node", "4")
     check("… and 136 more ranks" in output and len(output.splitlines()) < 80, f"200 ranks are all printed\n{output}")
     passed(f"{len(REFUSED) + 2} refusals, in evolve's words; data, parameters, memory; data that are to come; 200 ranks")
+    check_warnings(folder)
     check_disk(folder)

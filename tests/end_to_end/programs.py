@@ -342,6 +342,12 @@ with Folder() as folder:
     starts = [int(line.split()[-1]) for line in begun.read_text().splitlines()]
     check(len(starts) == 6 and sum(first > 1 for first in starts) == 2, f"programs began at {starts}")
 passed("USR2 is handed on, programs save, and the next start has them go on with the budget exact")
+with Folder() as folder:
+    folder.write("run.yaml", config(script(folder, "print('finch loss=1 accuracy=90 epoch=3')"), "epochs: 2"))
+    output = folder.run(1, "evolve", "run.yaml")
+    check(output.count("it reports accuracy=90, but an accuracy is a fraction from 0 to 1") == 1 and output.count("it reports epoch 3 of 2") == 1, output)
+passed("one warning each about an accuracy in per cent and an epoch too many")
+
 end_of_short_form()
 
 for victim in (0, 1):

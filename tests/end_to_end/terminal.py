@@ -139,4 +139,8 @@ with Folder() as folder:
     os.environ["FORCE_COLOR"] = "1"
     coloured = folder.run(0, "show", "runs/run")
     check(coloured.startswith("\x1b[1mrun runs/run"), "FORCE_COLOR is not obeyed")
-passed("a log has no control characters, and the same content from time to time; FORCE_COLOR is obeyed")
+    del os.environ["FORCE_COLOR"]
+    os.environ["NO_COLOR"] = "1"
+    again = folder.run(2, "replay", "runs/run", "0.0.3", expect=1)  # other ranks than in the run
+    check("\x1b" not in again and re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d W 0\.0\.3 was begun by 1 ranks", again, re.M), f"{again!r}")
+passed("a log has no control characters, and the same content from time to time; FORCE_COLOR and NO_COLOR are obeyed, also by replay")

@@ -16,6 +16,15 @@ TEST_CASE("last_lines: returns at most ten lines and 1500 bytes, without trailin
     CHECK(last_lines("\n \r\n").empty());
 }
 
+TEST_CASE("last_lines: leaves out rows of dashes and equal signs, but keeps negative numbers") {
+    const std::string row(74, '-');
+
+    CHECK(last_lines(row + "\nmpirun noticed that rank 0 exited on signal 4.\n\n" + row + "\n") ==
+          "mpirun noticed that rank 0 exited on signal 4.");
+    CHECK(last_lines("=== summary ===\n  ====  ====\n-1\n") == "=== summary ===\n-1");
+    CHECK(last_lines(row + "\n" + row).empty());
+}
+
 TEST_CASE("last_lines: keeps only the last state of a progress bar, and removes colour codes") {
     std::string bar;
     for (int percent = 0; percent < 100; ++percent) {

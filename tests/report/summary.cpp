@@ -179,6 +179,18 @@ TEST_CASE("convergence: the last third found nothing, improved the best, or is t
     CHECK(few.about(Topic::convergence) == "Too few results to tell whether the search has converged: 11.\n");
 }
 
+TEST_CASE("a training of one individual with given genes is not judged or continued as a search") {
+    SmallRun run;
+    run.facts.budget_evaluations = 1;
+    run.next(0.5).bred_by = search::Operator::given;
+
+    for (const Topic topic : {Topic::convergence, Topic::random_search, Topic::genes}) {
+        CHECK(run.about(topic).empty());
+    }
+    CHECK_FALSE(mentions(run.about(Topic::next), "continue it"));
+    CHECK(mentions(run.about(Topic::next), "use its network"));
+}
+
 TEST_CASE("an improvement within the noise of the validation samples is called so") {
     SmallRun run;
     for (int i = 0; i < 30; ++i) {

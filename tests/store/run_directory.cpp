@@ -54,7 +54,7 @@ TEST_CASE("create() makes the folders of a run, can be repeated, and makes no fi
     CHECK_FALSE(directory.holds_a_run());
 }
 
-TEST_CASE("create throws ConfigError with path and reason if the folder cannot be created") {
+TEST_CASE("create throws ConfigError with path, reason and the option --run if the folder cannot be created") {
     const TemporaryFolder folder;
     put_contents(folder / "file", "in the way");
 
@@ -62,6 +62,7 @@ TEST_CASE("create throws ConfigError with path and reason if the folder cannot b
     CHECK_THROWS_WITH_AS(RunDirectory(folder / "file/below").create(), doctest::Contains("Not a directory"),
                          ConfigError);
     CHECK_THROWS_WITH_AS(RunDirectory("/proc/finch").create(), doctest::Contains("/proc/finch"), ConfigError);
+    CHECK_THROWS_WITH_AS(RunDirectory("/proc/finch").create(), doctest::Contains("(--run DIR)"), ConfigError);
 }
 
 TEST_CASE("holds_a_run is true if an archive, its predecessor or a damaged archive exists") {

@@ -12,6 +12,10 @@ namespace finch::app {
 /// written.
 [[nodiscard]] int alone(const std::function<int()>& verb);
 
+/// Runs a verb like alone(), but only on the first rank if mpirun or srun started several. Other ranks return
+/// exit_done.
+[[nodiscard]] int on_first_rank(const std::function<int()>& verb);
+
 /// Prints `problem` on the first rank of the launcher, before MPI_Init. Returns the exit code: exit_input on the first
 /// rank, and exit_done on the others, because mpirun ends the first rank, perhaps before it has printed, as soon as
 /// another one fails.
@@ -21,9 +25,9 @@ namespace finch::app {
 /// `tell`: runs the verb, which reports the problem itself.
 enum class BadLaunch { refuse, tell };
 
-/// Runs a verb on all ranks. If the verb throws a ConfigError, it must do so on every rank; rank 0 prints the message.
-/// Any other exception may occur on a single rank, which then ends all ranks by MPI_Abort. Rank 0 returns the exit
-/// code, the other ranks return 0.
+/// Runs a verb on all ranks. If the verb throws a ConfigError or a run::SharedError, it must do so on every rank; rank
+/// 0 prints the message. Any other exception may occur on a single rank, which then ends all ranks by MPI_Abort. Rank 0
+/// returns the exit code, the other ranks return 0.
 [[nodiscard]] int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>& verb,
                                BadLaunch bad_launch);
 

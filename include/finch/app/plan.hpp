@@ -43,6 +43,7 @@ struct PlanOptions {
 struct Question {
     std::vector<std::string> node_of_rank;
     int gpus_per_node = 0;
+    bool ranks_are_known = true;  ///< false: --nodes without --ranks-per-node, so one rank per node
 };
 /// Returns the nodes that the options give, otherwise the nodes of the Slurm allocation. Throws ConfigError if the
 /// options give no nodes and there is no allocation.

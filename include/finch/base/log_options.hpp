@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 3> words_of(LogRanks) {
     return {"leader", "workers", "all"};
 }
 
-/// The options of the log. Before set_up_log(), messages from level `info` up go to standard output (spdlog's default).
+/// The options of the log. The defaults apply until the configuration is known.
 struct LogOptions {
     LogLevel level = LogLevel::info;
     LogRanks ranks = LogRanks::leader;  ///< ranks that log: world rank 0, all leaders of workers, or every rank

@@ -43,7 +43,7 @@ struct Synonyms {
 /// Returns "1 rank" or "2 ranks", for nouns with a plural in s.
 [[nodiscard]] std::string counted(std::int64_t count, std::string_view noun);
 
-/// Returns "1 of 200 evaluations", or "1 evaluation" if `whole` is negative (unknown).
+/// Returns "1 of 200 evaluations"; without a budget (`whole` < 0) "1 evaluation"; beyond it "6 evaluations (budget 5)".
 [[nodiscard]] std::string counted_of(std::int64_t count, std::int64_t whole, std::string_view noun);
 
 /// Returns `text` as printable, valid UTF-8. Invalid bytes, control characters (except newline and tab), Unicode line

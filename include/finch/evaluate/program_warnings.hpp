@@ -1,5 +1,6 @@
 #pragma once
 
+#include "finch/evaluate/report_line.hpp"
 #include "finch/search/individual.hpp"
 
 #include <cstddef>
@@ -8,8 +9,8 @@
 
 namespace finch::evaluate {
 
-/// Warnings about programs that delay a search or prevent pruning. Each kind of warning is logged once. All times are
-/// in steady seconds. Each worker's leader has one ProgramWarnings object.
+/// Warnings about programs that delay a search, prevent pruning or report unlikely values. Each kind of warning is
+/// logged once. All times are in steady seconds. Each worker's leader has one ProgramWarnings object.
 class ProgramWarnings {
 public:
     explicit ProgramWarnings(bool may_prune);
@@ -26,6 +27,9 @@ public:
     void has_not_asked(search::Id id);
     /// Warns that no heir can continue a program after `epoch`.
     void has_no_checkpoint(search::Id id, std::int32_t epoch, const std::string& why);
+    /// Warns if the report `line` has an accuracy that is no fraction, or if its `epoch` is beyond the `all` epochs of
+    /// the configuration (0: not known).
+    void reports(search::Id id, const ReportLine& line, std::int64_t epoch, std::int64_t all);
     /// Warns if all reports of a program arrived near its end. `began`: the time at which the program started. `first`:
     /// the time of its first report; 0: no report in this start.
     void has_reported(search::Id id, std::size_t epochs, double began, double first);
@@ -33,6 +37,8 @@ public:
 private:
     bool may_prune_;
     double seconds_;  ///< of waiting or silence before a warning
+    bool has_warned_of_accuracy_ = false;
+    bool has_warned_of_epochs_ = false;
     bool has_warned_of_ranks_ = false;
     bool has_warned_of_silence_ = false;
     bool has_warned_of_late_reports_ = false;

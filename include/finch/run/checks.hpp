@@ -14,6 +14,9 @@ namespace finch::run {
 /// space.
 void check_search(const config::Config& config, const std::optional<std::vector<std::string>>& genes);
 
+/// Returns the key that needs the joules of each individual: "search.objective" or "search.limits"; empty if none does.
+[[nodiscard]] std::string key_of_joules(const config::Config& config);
+
 /// Returns the options of the data section. Requires that the objective trains networks.
 [[nodiscard]] data::Options data_options(const config::Config& config);
 
@@ -26,7 +29,7 @@ void check_data(const config::Config& config, const data::Datasets& datasets);
 [[nodiscard]] std::string data_text(const config::Config& config, const data::Datasets& datasets);
 /// Returns a line for each of data.systems: the number of its images, and its share of an epoch.
 [[nodiscard]] std::vector<std::string> systems_lines(const config::Config& config, const data::Datasets& datasets);
-/// Returns warnings about labels without training images, and about channels with constant pixels.
+/// Returns warnings about labels without training images, channels with constant pixels, and unused validation images.
 [[nodiscard]] std::vector<std::string> data_warnings(const config::Config& config, const data::Datasets& datasets);
 
 }  // namespace finch::run

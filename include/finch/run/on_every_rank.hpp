@@ -1,5 +1,6 @@
 #pragma once
 
+#include "finch/base/error.hpp"
 #include "finch/comm/mpi.hpp"
 
 #include <functional>
@@ -7,9 +8,15 @@
 
 namespace finch::run {
 
+/// An error that on_rank_zero() or on_every_rank() throws on all ranks alike. main() prints it once.
+class SharedError : public Error {
+public:
+    using Error::Error;
+};
+
 /// Collective over `world`. Runs `work` on world rank 0 and returns its text on all ranks. If `work` throws a
-/// ConfigError (or another Error), every rank throws an equal exception. All ranks then end in the same way, and the
-/// message is printed once.
+/// ConfigError or a StorageError, every rank throws an equal exception; for other Errors, a SharedError. All ranks then
+/// end in the same way, and the message is printed once.
 [[nodiscard]] std::string on_rank_zero(MPI_Comm world, const std::function<std::string()>& work);
 
 /// Collective over `world`. Runs `work` on every rank. If `work` throws on any rank, all ranks throw the exception of

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,11 @@ struct OpenedRun {
     search::OtherResults other_results;  ///< of the runs in search.reuse
     std::string greeting;                ///< a log line: a new run, or the state of the resumed run
 };
+
+/// Throws ConfigError if the run of `facts` in `directory` was made with another configuration or other data.
+/// `data_fingerprint`: nothing if the data are not known.
+void check_same_search(const config::Config& config, const store::ArchiveFacts& facts,
+                       const store::RunDirectory& directory, const std::optional<std::string>& data_fingerprint);
 
 /// World rank 0 only. Opens an existing run or creates a new one. Throws ConfigError if the run is in use, cannot be
 /// written, or was made with another configuration or other data. Throws ConfigError if a run in search.reuse does not
