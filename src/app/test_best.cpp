@@ -57,20 +57,29 @@ std::string pack(const TestOptions& options) {
     const store::RunDirectory directory(options.run);
     const store::Recovered recovered = store::recover_run(directory, store::Curves::leave);
     const std::string source = directory.config().string();
-    if (!config::parse(recovered.facts.config, source).trains()) {
+    const config::Config of_run = config::parse(recovered.facts.config, source);
+    if (!of_run.trains()) {
         throw ConfigError(
             fmt::format("{}: finch test measures a network, and this run's objective is a function or a program",
                         options.run.string()));
     }
     // The network may be measured on any device, because the run may come from another machine.
     std::vector<std::string> settings{"workers.device=auto", "workers.threads=auto"};
-    const auto sets_kind = [](const std::string& setting) { return setting.starts_with("data.kind="); };
-    if (options.data && std::any_of(options.settings.begin(), options.settings.end(), sets_kind)) {
-        settings.push_back("data.path=" + *options.data);  // data.kind needs a path
+    store::ModelFile best = read_best_network(directory, recovered);
+    const auto kind = std::find_if(options.settings.begin(), options.settings.end(),
+                                   [](const std::string& setting) { return setting.starts_with("data.kind="); });
+    if (kind != options.settings.end()) {
+        if (options.data) {
+            settings.push_back("data.path=" + *options.data);  // data.kind needs a path
+        }
+        const auto recipe = of_run.recipe(best.individual.genome, best.individual.id.value);
+        if (*kind !=
+            fmt::format("data.kind={}", word(recipe.data.kind))) {  // the run's other keys are for its own kind
+            settings.insert(settings.end(), {"data.size=auto", "data.grey=false", "data.background=none"});
+        }
     }
     settings.insert(settings.end(), options.settings.begin(), options.settings.end());
     const config::Config config = config::parse(recovered.facts.config, source, settings);
-    store::ModelFile best = read_best_network(directory, recovered);
     std::erase_if(best.arrays, [](const NamedArray& array) {
         return array.name.find('/') != std::string::npos && !array.name.starts_with("data/");
     });
