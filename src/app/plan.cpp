@@ -87,7 +87,7 @@ cluster::Layout layout_of(const config::Config& config, const Question& question
     } catch (const ConfigError& error) {
         throw question.ranks_are_known
             ? error
-            : ConfigError(fmt::format("{} (--ranks-per-node R plans for R ranks on each node)", error.what()));
+            : ConfigError(fmt::format("{}; finch plan assumed 1 rank per node: add --ranks-per-node R", error.what()));
     }
 }
 
@@ -145,8 +145,8 @@ std::string energy_text(const config::Config& config, bool uses_devices) {
     const energy::Found found = energy::open_meter({.watts = config.workers.watts});
     return found.meter ? ""
                        : fmt::format(
-                             "warning: {}: joules are not known on this machine ({}): finch evolve refuses such "
-                             "nodes; workers.watts: W would estimate the joules\n",
+                             "warning: {} needs joules, but this machine cannot measure them ({}); finch evolve "
+                             "refuses such nodes unless workers.watts: W is set, which estimates joules\n",
                              key, found.problem);
 }
 

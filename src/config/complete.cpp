@@ -131,8 +131,8 @@ std::string meant_text(const Domain& domain, const Tree& tree) {
         either == nullptr ? is_text(domain) : std::any_of(either->domains.begin(), either->domains.end(), is_text);
     return tree.kind == Kind::map && takes_text
                ? fmt::format(
-                     " (YAML reads '{}: ' as a key; write the whole text in double quotes, with --set within "
-                     "the shell's single quotes)",
+                     " (YAML reads '{}: ' as a key; put the whole text in double quotes; on the command line: "
+                     "--set 'key=\"text\"')",
                      tree.keys.empty() ? "" : printable_line(tree.keys.front()))
                : "";
 }

@@ -88,13 +88,14 @@ void ProgramWarnings::reports(search::Id id, const ReportLine& line, std::int64_
         const double value = line.value(name).value_or(0);
         if ((value < 0 || value > 1) && !has_warned_of_accuracy_) {
             has_warned_of_accuracy_ = true;
-            spdlog::warn("{}: it reports {}={:g}, but an accuracy is a fraction from 0 to 1", to_text(id), name, value);
+            spdlog::warn("{}: it reports {}={:g}; accepted: a fraction from 0 to 1, such as 0.9 for 90 %", to_text(id),
+                         name, value);
         }
     }
     if (all > 0 && epoch > all && !has_warned_of_epochs_) {
         has_warned_of_epochs_ = true;
         spdlog::warn(
-            "{}: it reports epoch {} of {}; search.objective.epochs must be the epochs of a complete evaluation",
+            "{}: it reports epoch {}, but search.objective.epochs is {}; set it to the epochs of a complete evaluation",
             to_text(id), epoch, all);
     }
 }

@@ -121,8 +121,8 @@ std::vector<std::string> data_warnings(const config::Config& config, const data:
     }
     for (const std::string& folder : data::unused_validation(options)) {
         warnings.push_back(
-            fmt::format("data.validation: {} is not used, since random images of the training set validate; write "
-                        "data.validation: own to validate with it",
+            fmt::format("data.validation: the images in {} are not used, because random training images are the "
+                        "validation set; data.validation: own uses them",
                         folder));
     }
     return warnings;

@@ -24,7 +24,7 @@ constexpr std::string_view epoch_prefix = "epoch-";
     if (is_storage_failure(code)) {
         throw StorageError(why);
     }
-    throw ConfigError(why + "; accepted: a folder that can be written (--run DIR)");
+    throw ConfigError(why + "; choose a writable folder with --run DIR");
 }
 
 void make_folder(const fs::path& folder) {

@@ -260,7 +260,7 @@ TEST_CASE("a duplicate key, an empty file and invalid YAML are refused") {
 }
 
 TEST_CASE("a text with a colon, which YAML reads as a key, is refused with the hint to put it in quotes") {
-    const std::string hint = "a section is not accepted (YAML reads 'echo loss: ' as a key; write the whole text in ";
+    const std::string hint = "a section is not accepted (YAML reads 'echo loss: ' as a key; put the whole text in ";
 
     CHECK(contains(problem_of("search: {objective: {command: {echo loss: 1}}}"), hint));
     CHECK(contains(problem_of("data: {path: {echo loss: 1}}"), hint));

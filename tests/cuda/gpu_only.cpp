@@ -13,7 +13,7 @@ namespace finch::rehearsal {
 /// Does nothing: on a GPU the hardware determines the order of threads.
 void set_thread_order(ThreadOrder /*order*/) {}
 
-/// Does nothing: a GPU has as many as it has.
+/// Does nothing: the number of multiprocessors of a GPU is fixed.
 void set_multiprocessors(int /*count*/) {}
 
 }  // namespace finch::rehearsal

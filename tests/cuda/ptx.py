@@ -92,7 +92,7 @@ def run_cases(kernels, only):
     for function, variant, sizes in ptx_cases.CASES:
         launched = {}
         for name, in_gang in (("small", False), ("awkward", False), ("gang", True)):
-            if in_gang and function in (ptx_cases.resident_batch_norm, ptx_cases.halves_of_batch_norm):
+            if in_gang and function in (ptx_cases.persistent_batch_norm, ptx_cases.halves_of_batch_norm):
                 continue
             if in_gang:  # at the small size, unless the awkward size launches more kernels
                 name = "small" if launched.get("awkward", set()) <= launched.get("small", set()) else "awkward"
@@ -144,14 +144,14 @@ def plant_in_ptx(kernels, case_of):
               for kernel in ("NextStep", "AddPartials", "DirectConvolution<3, 2, 5> ")),
             ("GangKernel<AddPartials>", r"(ld\.global\.u32[^\[]*\[%rd\d+)\+32\]", r"\1+36]", "out of bounds"),  # another member's step
             # A block that does not wait for the others, and one that does not arrive.
-            ("ResidentBatchNorm<__nv_bfloat16, __nv_bfloat16, 8, true>", r"(ld\.acquire[^@]*)@%p\d+ bra[^;]*;", r"\1",
+            ("PersistentBatchNorm<__nv_bfloat16, __nv_bfloat16, 8, true>", r"(ld\.acquire[^@]*)@%p\d+ bra[^;]*;", r"\1",
              "without a barrier in between"),
-            ("ResidentBatchNorm<__nv_bfloat16, __nv_bfloat16, 8, true>", r"(atom\.add\.release[^\]]*\],)%r\d+", r"\g<1>0",
+            ("PersistentBatchNorm<__nv_bfloat16, __nv_bfloat16, 8, true>", r"(atom\.add\.release[^\]]*\],)%r\d+", r"\g<1>0",
              "waits for a number in memory that does not come"),
-            ("ResidentBatchNorm<__nv_bfloat16, __nv_bfloat16, 8, true>", r"(?s)(ld\.acquire.*?ld\.global)\.f64", r"\1.nc.f64",
+            ("PersistentBatchNorm<__nv_bfloat16, __nv_bfloat16, 8, true>", r"(?s)(ld\.acquire.*?ld\.global)\.f64", r"\1.nc.f64",
              "reads by ld.global.nc an array to which this launch has written"),
-            # without the barriers after the grid's: they have another form in PTX
-            *(("ResidentBatchNorm<__nv_bfloat16, __nv_bfloat16, 8, false>", rf"(?s)(ld\.acquire(?:.*?bar\.sync){{{barriers}}}.*?)bar\.sync\s+0;",
+            # Without one of the block's barriers after the grid's.
+            *(("PersistentBatchNorm<__nv_bfloat16, __nv_bfloat16, 8, false>", rf"(?s)(ld\.acquire(?:.*?bar\.sync){{{barriers}}}.*?)bar\.sync\s+0;",
                r"\1", "without a barrier in between") for barriers in (0, 1)),
             ("LayerNormForward", r"sqrt\.rn\.f64", "sqrt.approx.f64", "the emulator does not know the opcode sqrt.approx.f64"),
             ("RegressionLoss", r"shfl\.sync\.bfly\.b32", "shfl.sync.down.b32", "the emulator does not know the opcode shfl.sync.down.b32"),

@@ -579,8 +579,8 @@ def batch_norm_size(of, to, channels):
 @case(lambda of, to, activation: batch_norm_size(of, to, 24 if activation == "relu" else 8),
       lambda of, to, activation: batch_norm_size(of, to, {"none": 264, "relu": 40, "sigmoid": 96}[activation] - (width_of(of, to) == 1)),
       lambda of, to, _: (64, 1024, 32, 64), *[(*types, activation) for types in PAIRS for activation in ("none", "relu", "sigmoid")])
-def batch_norm(run, size, of, to, activation, resident_in=0):
-    """`resident_in`: the number of kernels for a pass of ResidentBatchNorm; 0: the other kernels."""
+def batch_norm(run, size, of, to, activation, persistent_in=0):
+    """`persistent_in`: the number of kernels for a pass of PersistentBatchNorm; 0: the other kernels."""
     batch, pixels, channels, samples = size  # the other samples are padding
     state, types, width, rows = step_state(run, samples=samples), f"<{of}, {to}, {width_of(of, to)}>", width_of(of, to), batch * pixels
     [(x, of_x)], [(grad_y, of_grad)] = run.numbers(of, shift=1.5, x=size[:3]), run.numbers(to, grad_y=size[:3])
@@ -597,19 +597,19 @@ def batch_norm(run, size, of, to, activation, resident_in=0):
     sums_cut, sums_grid = cut_rows(rows, channels, width, 8, max(1, 528 // groups_of(channels, 32 * width)))
     cut, grid = cut_rows(rows, channels, width, 4, 65535)
     partial, which = run.output("partial", (sums_grid[1], 2, channels), f64), ACTIVATIONS.index(activation)
-    resident_cut, resident_grid = cut_rows(rows, channels, width, 4, max(1, 132 // groups_of(channels, 8 * width)), 3)
-    resident_partial, rows_of_thread = run.output("partial", (resident_grid[1], 2, channels), f64), -(-resident_cut[1] // (256 >> resident_cut[2]))
+    persistent_cut, persistent_grid = cut_rows(rows, channels, width, 4, max(1, 132 // groups_of(channels, 8 * width)), 3)
+    persistent_partial, rows_of_thread = run.output("partial", (persistent_grid[1], 2, channels), f64), -(-persistent_cut[1] // (256 >> persistent_cut[2]))
     is_alone = activation != "sigmoid"  # otherwise the ranks add their sums before BatchNormFinish
     gradient = [which, x, y if activation == "sigmoid" else None, grad_y]
 
-    def resident(gradient, grads, results):
-        kept = (int(min(rows_of_thread, 20)) - (samples < batch)) * (resident_in == 1)  # one row less than a thread has
+    def persistent(gradient, grads, results):
+        kept = (int(min(rows_of_thread, 20)) - (samples < batch)) * (persistent_in == 1)  # one row less than a thread has
         is_backward, bytes_of = grads is not None, {BFLOAT16: 2, "float": 4}
         row_bytes = 256 * width * (bytes_of[of] + is_backward * bytes_of[to])
-        name = f"ResidentBatchNorm{types[:-1]}, {str(is_backward).lower()}>"
-        for kernel in [name] if resident_in == 1 else [f"Half<{name}, {first}>" for first in ("true", "false")]:
-            run.launch(kernel, resident_grid, 256, 2 * 256 * width * 8 + kept * row_bytes, state, i64(pixels), i64(rows), resident_cut,
-                       resident_grid[1], kept, gradient, statistics, resident_partial, grads, results)
+        name = f"PersistentBatchNorm{types[:-1]}, {str(is_backward).lower()}>"
+        for kernel in [name] if persistent_in == 1 else [f"HalfKernel<{name}, {first}>" for first in ("true", "false")]:
+            run.launch(kernel, persistent_grid, 256, 2 * 256 * width * 8 + kept * row_bytes, state, i64(pixels), i64(rows), persistent_cut,
+                       persistent_grid[1], kept, gradient, statistics, persistent_partial, grads, results)
 
     def sums(gradient, grads):
         run.launch("BatchNormPartials" + types, sums_grid, 256, 2 * 256 * width * 8, state, i64(pixels), sums_cut, gradient, memory[4],
@@ -624,8 +624,8 @@ def batch_norm(run, size, of, to, activation, resident_in=0):
     apply(None)
     run.check(y, activate(activation, (of_x + bias) / np.sqrt(1 + 1e-5) * parameters.values[0] + parameters.values[1]), kind=to)
 
-    if resident_in:
-        resident([which, x, None, None], None, y)
+    if persistent_in:
+        persistent([which, x, None, None], None, y)
     else:
         sums([which, x, None, None], None)
         apply(state)
@@ -636,8 +636,8 @@ def batch_norm(run, size, of, to, activation, resident_in=0):
     run.check(y, np.where(there, activate(activation, normal * parameters.values[0] + parameters.values[1]), 0), kind=to)
     run.check(buffers, [0.1 * (centre + bias), 0.9 + 0.1 * variance * len(real) / (len(real) - 1)])
 
-    if resident_in:
-        resident(gradient, grads, grad_x)
+    if persistent_in:
+        persistent(gradient, grads, grad_x)
     else:
         sums(gradient, grads)
         run.launch("BatchNormApplyGradient" + types, grid, 256, 0, state, i64(pixels), i64(rows), cut, gradient, memory[4], grad_x)
@@ -654,13 +654,13 @@ def batch_norm(run, size, of, to, activation, resident_in=0):
       lambda of, to, activation: batch_norm_size(of, to, {"none": 264, "relu": 40, "sigmoid": 96}[activation]),
       lambda of, to, _: (64, 1024, 32, 64),
       *[(*types, activation) for types in PAIRS[:3] for activation in ("none", "relu", "sigmoid")])
-def resident_batch_norm(run, size, of, to, activation):
-    batch_norm(run, size, of, to, activation, resident_in=1)
+def persistent_batch_norm(run, size, of, to, activation):
+    batch_norm(run, size, of, to, activation, persistent_in=1)
 
 
 @case(lambda of, to: batch_norm_size(of, to, 24), lambda of, to: batch_norm_size(of, to, 96), (64, 1024, 32, 64), *PAIRS[:3])
 def halves_of_batch_norm(run, size, of, to):
-    batch_norm(run, size, of, to, "relu", resident_in=2)
+    batch_norm(run, size, of, to, "relu", persistent_in=2)
 
 
 @case((2, 3, 2, 1), (3, 13, 37, 2), (64, 784, 10, 64))

@@ -250,8 +250,8 @@ TEST_CASE("convolutions with bfloat16 tensors need no scratch memory for copies"
 
 TEST_CASE("batch_norm with bfloat16 tensors matches float32, also with padding") {
     constexpr std::int64_t batch = 6;
-    // With one multiprocessor a thread of ResidentBatchNorm has more rows than it can keep, and 304 channels are more
-    // than a block can have.
+    // With one multiprocessor, a thread has more rows in backward than shared memory can hold (1100 pixels), and 304
+    // channels need 5 blocks, too many for a cooperative launch.
     for (const auto& [multiprocessors, pixels, channels] :
          {std::tuple{132, 1, 8}, {132, 49, 24}, {132, 300, 8}, {132, 9, 304}, {1, 1100, 8}, {1, 3, 304}}) {
         rehearsal::set_multiprocessors(multiprocessors);

@@ -86,7 +86,7 @@ def same_search(folder):
     for run in ("folder", "hdf5"):
         with h5py.File(folder.path / run / "models/best.h5") as best:
             check(list(best.attrs["classes"]) == list(COLOURS), f"best.h5 has the classes {list(best.attrs['classes'])}")
-    unused = "data.validation: photos/val is not used"
+    unused = "data.validation: the images in photos/val are not used"
     for own in (True, False):
         said = folder.run(0, "plan", "photos.yaml", "--nodes", "1", "--ranks-per-node", "2", "--set",
                           f"data={{kind: folder, path: photos, {'validation: own' if own else 'validation_samples: 12'}}}")

@@ -345,7 +345,7 @@ passed("USR2 is handed on, programs save, and the next start has them go on with
 with Folder() as folder:
     folder.write("run.yaml", config(script(folder, "print('finch loss=1 accuracy=90 epoch=3')"), "epochs: 2"))
     output = folder.run(1, "evolve", "run.yaml")
-    check(output.count("it reports accuracy=90, but an accuracy is a fraction from 0 to 1") == 1 and output.count("it reports epoch 3 of 2") == 1, output)
+    check(output.count("it reports accuracy=90; accepted: a fraction from 0 to 1") == 1 and output.count("it reports epoch 3, but search.objective.epochs is 2") == 1, output)
 passed("one warning each about an accuracy in per cent and an epoch too many")
 
 end_of_short_form()

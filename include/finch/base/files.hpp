@@ -53,7 +53,8 @@ auto retry(Call call) -> decltype(call()) {
 [[nodiscard]] bool is_there(const std::filesystem::path& path);
 
 /// Returns an existing path that was probably meant instead of `path`, which does not exist: each missing part is
-/// replaced by a name in its folder with the same stem or a similar spelling. Returns an empty path if there is none.
+/// replaced by a name in its folder with the same stem, a similar spelling, or the missing part as its beginning (3
+/// letters or more). Returns an empty path if there is none.
 [[nodiscard]] std::filesystem::path similar_beside(const std::filesystem::path& path);
 
 /// Returns a hint for a path that does not exist: " (did you mean data/tex.h5?)", or for a path that begins with ~

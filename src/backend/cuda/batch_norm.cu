@@ -36,14 +36,15 @@ RowCut cut_sums(const BatchNormShape& shape, const DeviceFacts& facts) {
     return cut_into(std::int64_t{4} * facts.multiprocessors, shape, 8, 5);
 }
 
-/// The division of a ResidentBatchNorm. Each block adds the sums of all parts for its channels, so it has few channels.
-RowCut cut_resident(const BatchNormShape& shape, const DeviceFacts& facts) {
+/// The division of a PersistentBatchNorm. Each block adds the sums of all parts for its channels, so it has few
+/// channels.
+RowCut cut_persistent(const BatchNormShape& shape, const DeviceFacts& facts) {
     return cut_into(facts.multiprocessors, shape, 4, 3);
 }
 
 std::size_t partial_bytes(const BatchNormShape& shape, const DeviceFacts& facts) {
     const auto parts = [&](const RowCut& cut) { return cut.grid(rows_of(shape), width_for(shape)).blocks_y; };
-    return static_cast<std::size_t>(std::max(parts(cut_sums(shape, facts)), parts(cut_resident(shape, facts))) * 2 *
+    return static_cast<std::size_t>(std::max(parts(cut_sums(shape, facts)), parts(cut_persistent(shape, facts))) * 2 *
                                     shape.channels) *
            sizeof(double);
 }
@@ -56,8 +57,8 @@ public:
           shape_(shape),
           sums_cut_(cut_sums(shape, stream.facts())),
           apply_cut_(cut_rows(rows_of(shape), shape.channels, width, 4, 65535)),
-          resident_cut_(cut_resident(shape, stream.facts())),
-          cooperates_(width > 1 && groups_of_resident() <= stream.facts().multiprocessors && stream.may_cooperate()),
+          persistent_cut_(cut_persistent(shape, stream.facts())),
+          cooperates_(width > 1 && persistent_groups() <= stream.facts().multiprocessors && stream.may_cooperate()),
           shared_bytes_most_(stream.facts().shared_bytes_most),
           scratch_(stream.scratch(partial_bytes(shape, stream.facts()))) {
         const auto channels = static_cast<std::size_t>(shape.channels);
@@ -81,7 +82,7 @@ public:
         const BatchNormGradient<X, Y, width> only_x{
             .activation = shape_.activation, .x = numbers(x[0]), .y = nullptr, .grad_y = nullptr};
         if (training && width > 1 && pass.group == nullptr) {
-            run_resident<false>(state, only_x, nullptr, reinterpret_cast<Y*>(y));
+            run_persistent<false>(state, only_x, nullptr, reinterpret_cast<Y*>(y));
             return;
         }
         if (training) {
@@ -111,7 +112,8 @@ public:
                                                       .y = reinterpret_cast<const Y*>(y),
                                                       .grad_y = reinterpret_cast<const Y*>(grad_y)};
         if (width > 1 && pass.group == nullptr) {
-            run_resident<true>(own(pass.step).view().state, gradient, grad_parameters, reinterpret_cast<X*>(grad_x[0]));
+            run_persistent<true>(own(pass.step).view().state, gradient, grad_parameters,
+                                 reinterpret_cast<X*>(grad_x[0]));
             return;
         }
         sum_rows(pass, gradient, grad_parameters);
@@ -150,25 +152,25 @@ private:
                 .memory = memory_};
     }
 
-    [[nodiscard]] std::int64_t groups_of_resident() const {
-        return resident_cut_.grid(rows_of(shape_), width).blocks_x;
+    [[nodiscard]] std::int64_t persistent_groups() const {
+        return persistent_cut_.grid(rows_of(shape_), width).blocks_x;
     }
 
     template <bool is_backward>
-    void run_resident(const StepState* state, const BatchNormGradient<X, Y, width>& gradient, float* grad_parameters,
-                      std::conditional_t<is_backward, X, Y>* results) const {
+    void run_persistent(const StepState* state, const BatchNormGradient<X, Y, width>& gradient, float* grad_parameters,
+                        std::conditional_t<is_backward, X, Y>* results) const {
         if constexpr (width > 1) {
-            using Kernel = ResidentBatchNorm<X, Y, width, is_backward>;
-            Grid grid = resident_cut_.grid(rows_of(shape_), width);
+            using Kernel = PersistentBatchNorm<X, Y, width, is_backward>;
+            Grid grid = persistent_cut_.grid(rows_of(shape_), width);
             const auto rows_of_thread = static_cast<std::size_t>(
-                groups_of(resident_cut_.rows_of_part, RowCut::threads >> resident_cut_.lane_bits));
+                groups_of(persistent_cut_.rows_of_part, RowCut::threads >> persistent_cut_.lane_bits));
             const std::size_t room = cooperates_ ? shared_bytes_most_ - Kernel::sums_bytes : 0;
             const std::size_t kept = std::min(rows_of_thread, room / Kernel::kept_row_bytes);
             grid.shared_bytes = Kernel::sums_bytes + kept * Kernel::kept_row_bytes;
             const Kernel kernel{.state = state,
                                 .pixels = shape_.pixels,
                                 .rows = rows_of(shape_),
-                                .cut = resident_cut_,
+                                .cut = persistent_cut_,
                                 .parts = static_cast<int>(grid.blocks_y),
                                 .kept = static_cast<int>(kept),
                                 .gradient = gradient,
@@ -210,7 +212,7 @@ private:
 
     cudaStream_t stream_;
     BatchNormShape shape_;
-    RowCut sums_cut_, apply_cut_, resident_cut_;
+    RowCut sums_cut_, apply_cut_, persistent_cut_;
     bool cooperates_;
     std::size_t shared_bytes_most_;
     std::shared_ptr<const Scratch> scratch_;

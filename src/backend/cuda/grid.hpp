@@ -27,9 +27,10 @@ requires requires {
 inline constexpr int least_blocks<Kernel> = Kernel::least_blocks;
 
 /// A kernel with the body before_grid_sync(thread), a barrier for all threads of the grid, and after_grid_sync(thread).
-/// Both bodies have the same shared memory. The device must have room for all blocks at once; with at most as many
-/// blocks as multiprocessors it has. CUDA does not document what happens if two such kernels wait for room at the same
-/// time, so only one stream of a device may launch them (Stream::may_cooperate()). Such a kernel is never in a gang.
+/// Shared memory persists from the first body to the second. All blocks must be resident at once
+/// (cudaLaunchCooperativeKernel); this holds with at most as many blocks as multiprocessors. CUDA does not document
+/// what happens if two such kernels wait for room at the same time, so only one stream of a device may launch them
+/// (Stream::may_cooperate()). Such a kernel is never in a gang.
 template <class Kernel>
 concept Cooperative = requires {
     Kernel::is_cooperative;

@@ -80,9 +80,9 @@ template <class Kernel>
     return enqueue(stream, all, gang);
 }
 
-/// One body of a Cooperative kernel as a kernel. The shared memory of the first half is lost.
+/// One body of a Cooperative kernel as a kernel of its own. Shared memory does not persist between the two.
 template <class Kernel, bool is_first>
-struct Half {
+struct HalfKernel {
     static constexpr int max_threads = Kernel::max_threads;
     Kernel kernel;
 
@@ -99,8 +99,8 @@ struct Half {
 /// Launches both halves of a Cooperative kernel, one after the other; for devices and streams that may not cooperate.
 template <class Kernel>
 [[nodiscard]] cudaError_t launch_halves(cudaStream_t stream, const Grid& grid, const Kernel& kernel) {
-    const cudaError_t code = enqueue(stream, grid, Half<Kernel, true>{kernel});
-    return code == cudaSuccess ? enqueue(stream, grid, Half<Kernel, false>{kernel}) : code;
+    const cudaError_t code = enqueue(stream, grid, HalfKernel<Kernel, true>{kernel});
+    return code == cudaSuccess ? enqueue(stream, grid, HalfKernel<Kernel, false>{kernel}) : code;
 }
 
 /// Launches `kernel` on `stream`. Returns CUDA's error code; the caller checks it with FINCH_CUDA.

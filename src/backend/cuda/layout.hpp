@@ -13,7 +13,7 @@
 namespace finch::backend::cuda {
 
 /// A tensor of any type in device memory: a Source is read, a Target is written. Numbers are rounded to nearest even.
-/// At most one of the two has 16 bits, or both are bfloat16 for bias_activation().
+/// At least one of the two is float32; bias_activation() and bias_gradient() also accept two bfloat16 tensors.
 struct Source {
     const void* data;
     TensorType type = TensorType::float32;

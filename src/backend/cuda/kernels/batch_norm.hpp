@@ -13,9 +13,9 @@
 #include <type_traits>
 
 // Batch normalisation over (batch, pixels, channels), like src/backend/cpu/batch_norm.cpp. The sums run over all rows
-// of pixels except padding. Each block sums its part of the rows. Another kernel (or the same kernel after all blocks
-// have done so, ResidentBatchNorm) then adds the sums of the parts in a fixed order. `X` is the type of x and its
-// gradient, `Y` that of y and its gradient.
+// of pixels except padding. Each block sums its part of the rows. BatchNormTotals, or PersistentBatchNorm after its
+// grid barrier, then adds the sums of the parts in a fixed order. `X` is the type of x and its gradient, `Y` that of y
+// and its gradient.
 namespace finch::backend::cuda {
 
 /// The numbers that a layer keeps per channel in device memory.
@@ -155,8 +155,8 @@ struct BatchNormPartials {
     }
 };
 
-/// Computes the mean, scale and shift of each channel, and what backward needs. `total` is the number of values of the
-/// whole batch.
+/// Computes the mean, scale and shift of each channel, and the factors of backward. `total` is the number of values of
+/// the whole batch.
 struct BatchNormStatistics {
     std::int64_t channels;
     double momentum;
@@ -178,7 +178,8 @@ struct BatchNormStatistics {
         const double mean = sum / total;
         return moments_of(mean, std::fmax(0.0, square_sum / total - mean * mean));
     }
-    /// Updates the running statistics, and keeps for backward the moments and what they give.
+    /// Updates the running mean and (unbiased) variance as torch.nn.BatchNorm does, and writes the mean, inverse
+    /// deviation and factors for backward.
     FINCH_DEVICE void keep(std::int64_t c, const Moments& of, double total) const {
         if (total > 0) {
             follow(buffers[c], of.mean + bias_before(c));
@@ -373,7 +374,7 @@ struct BatchNormApplyGradient {
 /// RowCut. In a cooperative kernel, each thread keeps the first `kept` of its rows in shared memory between the sums
 /// and the results, so that they are read once. `kept` does not change the bits.
 template <class X, class Y, int width, bool is_backward>
-struct ResidentBatchNorm {
+struct PersistentBatchNorm {
     using Row = BatchNormRow<X, Y, width>;
     static constexpr bool is_cooperative = true;
     static constexpr int max_threads = RowCut::threads;
@@ -417,6 +418,8 @@ struct ResidentBatchNorm {
             });
     }
 
+    /// Computes the factors, then `results` (rows, channels). If `results` is null, only the parameters' gradients are
+    /// written.
     template <class Thread>
     FINCH_DEVICE void after_grid_sync(Thread& thread) const {
         float* factors = find_factors(thread);
@@ -478,7 +481,7 @@ private:
     }
 
     /// Adds the sums of all parts for the block's channels. Returns their factors (5, channels of the block) in shared
-    /// memory. The first part writes what others need: the statistics or the parameters' gradients.
+    /// memory. Only blocks of the first part write the statistics or the parameters' gradients.
     template <class Thread>
     [[nodiscard]] FINCH_DEVICE float* find_factors(Thread& thread) const {
         const int columns = width << cut.lane_bits;

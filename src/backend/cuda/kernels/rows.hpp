@@ -69,10 +69,10 @@ template <int rows, class Read>
     return values;
 }
 
-/// Sums over the rows of each part. Writes the sums to `partial` (parts, sums, channels), in a fixed order; another
-/// kernel adds those of the parts. `add(element, values, terms)` adds `width` numbers to terms[sum][k]; `values` is
-/// read(element). `together` rows are read at once, added in `Term` and then to a `Sum`. Shared memory: `sums` ·
-/// `width` `Sum`s per thread.
+/// Sums over the rows of each part. Writes the sums to `partial` (parts, sums, channels), in a fixed order. The caller
+/// adds the sums of the parts, in another kernel or after a grid barrier. `add(element, values, terms)` adds `width`
+/// numbers to terms[sum][k]; `values` is read(element). A thread reads `together` rows at once, adds them in `Term`,
+/// and adds the result to a `Sum`. Shared memory: `sums` · `width` `Sum`s per thread.
 template <int sums, int width, int together, class Sum, class Term, class Thread, class Read, class Add>
 FINCH_DEVICE void sum_rows(Thread& thread, const RowShare& share, const RowCut& cut, Sum* partial, const Read& read,
                            const Add& add) {
