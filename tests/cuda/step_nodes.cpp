@@ -13,10 +13,8 @@ using namespace finch;
 
 namespace {
 
-/// Returns the number of nodes in the graph of one step.
-std::size_t nodes(const nn::ModelPlan& plan, backend::CudaPath path) {
-    rehearsal::reset();
-    const auto device = backend::make_cuda_device(0, path);
+/// Returns the number of nodes in the graph of one step on `device`.
+std::size_t nodes(const nn::ModelPlan& plan, const std::unique_ptr<backend::Device>& device) {
     const std::int64_t batch = plan.batch;
     nn::Model model(*device, plan);
     nn::Optimizer optimizer(*device, backend::Adadelta{}, model.plan());
@@ -45,19 +43,19 @@ std::size_t nodes(const nn::ModelPlan& plan, backend::CudaPath path) {
 }
 
 std::size_t nodes(std::int64_t layers, std::int64_t batch, backend::CudaPath path) {
+    rehearsal::reset();
     return nodes(nn::plan_model({nn::ConvLayer{.activation = backend::Activation::relu, .repeat = layers},
                                  nn::FlattenLayer{}, nn::LinearLayer{}},
                                 {28, 28, 1}, 10, batch),
-                 path);
+                 backend::make_cuda_device(0, path));
 }
 
-/// Returns the nodes of one more layer of a wide network in bfloat16.
-std::size_t nodes_of_wide(const nn::ModelSpec& layer) {
+/// Returns the nodes of one more layer of a wide network in bfloat16, on `device`.
+std::size_t nodes_of_wide(const nn::ModelSpec& layer, const std::unique_ptr<backend::Device>& device) {
     const auto with = [&](std::int64_t layers) {
         nn::ModelSpec spec{nn::BlockLayer{.layers = layer, .residual = false, .repeat = layers},
                            nn::GlobalAveragePoolLayer{}, nn::FlattenLayer{}, nn::LinearLayer{}};
-        return nodes(nn::plan_model(spec, {4, 4, 8}, 10, 2, {.precision = backend::Precision::bfloat16}),
-                     backend::CudaPath::automatic);
+        return nodes(nn::plan_model(spec, {4, 4, 8}, 10, 2, {.precision = backend::Precision::bfloat16}), device);
     };
     return with(4) - with(3);
 }
@@ -84,8 +82,11 @@ TEST_CASE("a step of the tutorial's network with the libraries has at most 90 no
 TEST_CASE("a wide convolution in bfloat16 has at most 5 nodes with relu, with and without batch_norm") {
     const nn::ConvLayer conv{.channels = 24, .kernel = 3};
     const nn::ConvLayer relu{.channels = 24, .kernel = 3, .activation = backend::Activation::relu};
-    const std::size_t normalised = nodes_of_wide({conv, nn::BatchNormLayer{.activation = backend::Activation::relu}});
-    const std::size_t plain = nodes_of_wide({relu});
+    const nn::ModelSpec layer{conv, nn::BatchNormLayer{.activation = backend::Activation::relu}};
+    rehearsal::reset();
+    const auto device = backend::make_cuda_device(0);
+    const std::size_t normalised = nodes_of_wide(layer, device);
+    const std::size_t plain = nodes_of_wide({relu}, device);
     MESSAGE("nodes of a wide layer in bfloat16: " << normalised << " with batch_norm, " << plain << " without");
 
     // Forward: convolution, normalisation. Backward: normalisation, gradients of the weights and of x. All layers
@@ -93,6 +94,11 @@ TEST_CASE("a wide convolution in bfloat16 has at most 5 nodes with relu, with an
     CHECK(normalised <= 5);
     // Forward: convolution, bias. Backward: gradient of the bias; as above.
     CHECK(plain <= 5);
+
+    // Only one stream of a device launches cooperative kernels; the others need one node more each way.
+    CHECK(nodes_of_wide(layer, device->new_stream()) == normalised + 2);
+    CHECK(nodes_of_wide(layer, device) == normalised);
+    CHECK(nodes_of_wide(layer, backend::make_cuda_device(0, 2)) == normalised + 2);  // shared by two ranks
 }
 
 TEST_CASE("gradients that layers leave to finish_deferred() are final when their range is announced") {
