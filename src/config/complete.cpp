@@ -117,26 +117,6 @@ std::string meant_list(const Either& either, const Tree& tree) {
     return is_element ? fmt::format(" (did you mean [{}]?)", tree.text) : "";
 }
 
-/// Returns a hint for a list of sections where one section should stand, or for a section in place of a list.
-std::string meant_dash(const Tree& tree) {
-    const bool has_sections = tree.kind == Kind::list && !tree.items.empty() && tree.items.front().kind == Kind::map;
-    return tree.kind == Kind::map ? " (begin each entry with '- ')" : has_sections ? " (leave out the '- ')" : "";
-}
-
-/// Returns a hint for a text with ": ", which YAML reads as a section.
-std::string meant_text(const Domain& domain, const Tree& tree) {
-    const auto is_text = [](const Domain& one) { return std::holds_alternative<Text>(one.is); };
-    const auto* const either = std::get_if<Either>(&domain.is);
-    const bool takes_text =
-        either == nullptr ? is_text(domain) : std::any_of(either->domains.begin(), either->domains.end(), is_text);
-    return tree.kind == Kind::map && takes_text
-               ? fmt::format(
-                     " (YAML reads '{}: ' as a key; put the whole text in double quotes; on the command line: "
-                     "--set 'key=\"text\"')",
-                     tree.keys.empty() ? "" : printable_line(tree.keys.front()))
-               : "";
-}
-
 /// Returns the section of `either` that has its first key in the map `tree`. If no section matches, returns the first
 /// one. Returns null if `either` has no section.
 const Domain* section_in(const Either& either, const Tree& tree) {

@@ -219,4 +219,23 @@ std::string meant_alternative(const Variants& variants, const Tree& tree) {
     return "";
 }
 
+std::string meant_dash(const Tree& tree) {
+    const bool has_sections =
+        tree.kind == Tree::Kind::list && !tree.items.empty() && tree.items.front().kind == Tree::Kind::map;
+    return tree.kind == Tree::Kind::map ? " (begin each entry with '- ')" : has_sections ? " (leave out the '- ')" : "";
+}
+
+std::string meant_text(const Domain& domain, const Tree& tree) {
+    const auto is_text = [](const Domain& one) { return std::holds_alternative<Text>(one.is); };
+    const auto* const either = std::get_if<Either>(&domain.is);
+    const bool takes_text =
+        either == nullptr ? is_text(domain) : std::any_of(either->domains.begin(), either->domains.end(), is_text);
+    return tree.kind == Tree::Kind::map && takes_text
+               ? fmt::format(
+                     " (YAML reads '{}: ' as a key; put the whole text in double quotes; on the command line: "
+                     "--set 'key=\"text\"')",
+                     tree.keys.empty() ? "" : printable_line(tree.keys.front()))
+               : "";
+}
+
 }  // namespace finch::config

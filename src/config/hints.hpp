@@ -28,4 +28,10 @@ namespace finch::config {
 /// keys that are not indented below the alternative's name.
 [[nodiscard]] std::string meant_alternative(const Variants& variants, const Tree& tree);
 
+/// Hint for a list of sections where one section should stand, or for a section in place of a list.
+[[nodiscard]] std::string meant_dash(const Tree& tree);
+
+/// Hint for a text with ": ", which YAML reads as a section.
+[[nodiscard]] std::string meant_text(const Domain& domain, const Tree& tree);
+
 }  // namespace finch::config

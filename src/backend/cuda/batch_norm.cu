@@ -2,7 +2,7 @@
 
 #include "grid.hpp"
 #include "kernel_launch.hpp"
-#include "kernels/batch_norm.hpp"
+#include "kernels/persistent_batch_norm.hpp"
 #include "number_of.hpp"
 #include "operations.hpp"
 #include "step_context.hpp"
