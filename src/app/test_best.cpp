@@ -73,8 +73,8 @@ std::string pack(const TestOptions& options) {
             settings.push_back("data.path=" + *options.data);  // data.kind needs a path
         }
         const auto recipe = of_run.recipe(best.individual.genome, best.individual.id.value);
-        if (*kind !=
-            fmt::format("data.kind={}", word(recipe.data.kind))) {  // the run's other keys are for its own kind
+        // Resets the run's keys for its own kind of data.
+        if (*kind != fmt::format("data.kind={}", word(recipe.data.kind))) {
             settings.insert(settings.end(), {"data.size=auto", "data.grey=false", "data.background=none"});
         }
     }

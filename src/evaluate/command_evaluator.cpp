@@ -154,7 +154,7 @@ void CommandEvaluator::take_report(Running& running, const ReportLine& line) {
     running.reported_at = running.reported_at > 0 ? running.reported_at : std::max(running.began, previous_look_);
     const std::vector<double>& losses = running.curve.losses();
     individual.epochs = running.curve.epochs().back().epoch;
-    warnings_.reports(individual.id, line, individual.epochs, objective_.epochs);
+    warnings_.check_report(individual.id, line, individual.epochs, objective_.epochs);
     if (!objective_.persistent && !running.curve.keep(programs_.file_of(individual.id, "reports"))) {
         spdlog::warn("epoch {} of {} cannot be kept for a later start", individual.epochs, to_text(individual.id));
     }

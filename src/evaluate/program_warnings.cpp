@@ -83,7 +83,7 @@ void ProgramWarnings::has_no_checkpoint(search::Id id, std::int32_t epoch, const
     }
 }
 
-void ProgramWarnings::reports(search::Id id, const ReportLine& line, std::int64_t epoch, std::int64_t all) {
+void ProgramWarnings::check_report(search::Id id, const ReportLine& line, std::int64_t epoch, std::int64_t epochs) {
     for (const char* const name : {"accuracy", "training_accuracy"}) {
         const double value = line.value(name).value_or(0);
         if ((value < 0 || value > 1) && !has_warned_of_accuracy_) {
@@ -92,11 +92,11 @@ void ProgramWarnings::reports(search::Id id, const ReportLine& line, std::int64_
                          name, value);
         }
     }
-    if (all > 0 && epoch > all && !has_warned_of_epochs_) {
+    if (epochs > 0 && epoch > epochs && !has_warned_of_epochs_) {
         has_warned_of_epochs_ = true;
         spdlog::warn(
             "{}: it reports epoch {}, but search.objective.epochs is {}; set it to the epochs of a complete evaluation",
-            to_text(id), epoch, all);
+            to_text(id), epoch, epochs);
     }
 }
 

@@ -127,7 +127,7 @@ std::string further_search(const SummaryInput& input, const Advice& advice) {
 
 }  // namespace
 
-bool is_training_of_one(const SummaryInput& input) {
+bool is_single_training(const SummaryInput& input) {
     const auto& all = input.population.individuals();
     return input.facts.budget_evaluations == 1 && std::all_of(all.begin(), all.end(), [](const auto& entry) {
                return entry.second.bred_by == search::Operator::given;
@@ -144,7 +144,7 @@ std::vector<std::string> next_steps(const SummaryInput& input, const Advice& adv
     if (input.facts.state == RunState::running) {
         return {fmt::format("watch it: {} show {} --follow", input.commands.program, shell_argument(input.run))};
     }
-    const bool is_search = !is_training_of_one(input);
+    const bool is_search = !is_single_training(input);
     add(advice.has_result ? "" : look_at_failure(input));
     if (input.facts.state != RunState::complete) {
         add("resume it: " + command(input, input.run, {}));

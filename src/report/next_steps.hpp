@@ -19,7 +19,7 @@ struct Advice {
 };
 
 /// True if finch train made the run: one individual with given genes, and no search.
-[[nodiscard]] bool is_training_of_one(const SummaryInput& input);
+[[nodiscard]] bool is_single_training(const SummaryInput& input);
 
 /// Lines "purpose: command", the most useful first. A command that the configuration would not accept is left out.
 [[nodiscard]] std::vector<std::string> next_steps(const SummaryInput& input, const Advice& advice);

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 namespace finch::report {
 namespace {
@@ -27,7 +26,6 @@ constexpr double chance = 0.05;
 constexpr std::size_t best_curves = 5;
 constexpr std::int32_t shortest_curve = 3;
 constexpr std::size_t shown_genes = 3;
-constexpr std::size_t columns = 100;
 
 /// The data that several sentences need, computed once.
 struct Run {
@@ -368,27 +366,11 @@ std::string limits_sentence(const Run& run) {
                              counted(broken + std::ssize(run.complete), "result"));
 }
 
-/// Lines of at most `columns`, the first behind "  - ".
-std::string wrapped(const std::string& text) {
-    std::istringstream words(text);
-    std::string lines = "  -";
-    std::size_t column = lines.size();
-    for (std::string word; words >> word;) {
-        if (column + 1 + word.size() > columns) {
-            lines += "\n   ";
-            column = 3;
-        }
-        lines += " " + word;
-        column += 1 + word.size();
-    }
-    return lines + "\n";
-}
-
 }  // namespace
 
 std::vector<Sentence> summary(const SummaryInput& input) {
     const Run run(input);
-    const bool is_search = !is_training_of_one(input);
+    const bool is_search = !is_single_training(input);
     std::vector<Sentence> sentences;
     const auto add = [&sentences](Topic topic, std::string text) {
         if (!text.empty()) {
@@ -415,16 +397,6 @@ std::vector<Sentence> summary(const SummaryInput& input) {
         add(Topic::next, std::move(text));
     }
     return sentences;
-}
-
-std::string summary_text(const SummaryInput& input) {
-    std::string text = "summary\n";
-    std::string next;
-    for (const Sentence& sentence : summary(input)) {
-        (sentence.topic == Topic::next ? next : text) +=
-            sentence.topic == Topic::next ? "  " + sentence.text + "\n" : wrapped(printable(sentence.text));
-    }
-    return text + (next.empty() ? "" : "next\n" + next);
 }
 
 }  // namespace finch::report

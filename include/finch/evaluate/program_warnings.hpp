@@ -27,9 +27,9 @@ public:
     void has_not_asked(search::Id id);
     /// Warns that no heir can continue a program after `epoch`.
     void has_no_checkpoint(search::Id id, std::int32_t epoch, const std::string& why);
-    /// Warns if the report `line` has an accuracy that is no fraction, or if its `epoch` is beyond the `all` epochs of
-    /// the configuration (0: not known).
-    void reports(search::Id id, const ReportLine& line, std::int64_t epoch, std::int64_t all);
+    /// Warns if the report `line` has an accuracy that is no fraction, or if its `epoch` is beyond the `epochs` of the
+    /// configuration (0: not known).
+    void check_report(search::Id id, const ReportLine& line, std::int64_t epoch, std::int64_t epochs);
     /// Warns if all reports of a program arrived near its end. `began`: the time at which the program started. `first`:
     /// the time of its first report; 0: no report in this start.
     void has_reported(search::Id id, std::size_t epochs, double began, double first);
