@@ -43,10 +43,10 @@ RowCut cut_persistent(const BatchNormShape& shape, const DeviceFacts& facts) {
 }
 
 std::size_t partial_bytes(const BatchNormShape& shape, const DeviceFacts& facts) {
-    const auto parts = [&](const RowCut& cut) { return cut.grid(rows_of(shape), width_for(shape)).blocks_y; };
-    return static_cast<std::size_t>(std::max(parts(cut_sums(shape, facts)), parts(cut_persistent(shape, facts))) * 2 *
-                                    shape.channels) *
-           sizeof(double);
+    const auto parts_of = [&](const RowCut& cut) { return cut.grid(rows_of(shape), width_for(shape)).blocks_y; };
+    const std::int64_t parts = parts_of(cut_sums(shape, facts));
+    const std::int64_t persistent_parts = width_for(shape) > 1 ? parts_of(cut_persistent(shape, facts)) : 0;
+    return static_cast<std::size_t>(std::max(parts, persistent_parts) * 2 * shape.channels) * sizeof(double);
 }
 
 template <class X, class Y>
