@@ -37,7 +37,7 @@ Result result_of(const Images& images, const std::vector<std::int64_t>& indices,
     const Buffer grad = on_device(*device, std::vector<float>(values.size(), 77));
     context->set_sums(before);
     context->fill(indices, std::vector<StepScalars>{scalars});
-    device->next_step(*context);
+    begin_step(*device, *context, indices.size() * static_cast<std::size_t>(images.pixels_per_image));
     loss(*device, *context, device_values.data(), grad.data());
     device->synchronize();
     return {context->sums(), from_device(*device, grad)};

@@ -2,6 +2,7 @@
 
 #include "finch/backend/device.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <vector>
@@ -23,6 +24,13 @@ inline std::vector<float> from_device(backend::Device& device, const backend::Bu
     device.synchronize();
     device.download(buffer.data(), values);
     return values;
+}
+
+/// Begins the next step of `context`. `pixels`: H·W·C of all images of a batch.
+inline void begin_step(backend::Device& device, backend::StepContext& context, std::size_t pixels) {
+    const backend::Buffer images = device.allocate(pixels);
+    device.next_step(context);
+    device.load_batch(context, images.data());
 }
 
 }  // namespace finch::test

@@ -52,7 +52,7 @@ void check_steps(const Rule& rule, double rate) {
         const Buffer device_grads = on_device(*device, grads);
         context->fill(std::vector<std::int64_t>{0},
                       std::vector<StepScalars>{{.optimizer = rule.scalars(rate, number)}});
-        device->next_step(*context);
+        begin_step(*device, *context, 1);
         const ParameterRange all{.begin = 0, .size = count};
         device->optimizer_step(*context, rule, std::span(&all, 1), parameters.data(), device_grads.data(),
                                rule.states() > 0 ? state_a.data() : nullptr,
@@ -84,7 +84,7 @@ Loss loss_of(const std::vector<float>& logits, std::int64_t classes, const Label
     const Buffer grad = on_device(*device, std::vector<float>(logits.size(), 77));
     context->set_sums(before);
     context->fill(indices, std::vector<StepScalars>{{.grad_scale = grad_scale, .label_smoothing = label_smoothing}});
-    device->next_step(*context);
+    begin_step(*device, *context, indices.size());
     device->softmax_cross_entropy(*context, device_logits.data(), classes, grad.data());
     device->synchronize();
     return {context->sums(), from_device(*device, grad)};
@@ -189,7 +189,7 @@ TEST_CASE("average: moves the averages to the values by the step's share; share 
             const Buffer device_values = on_device(*device, values);
             const Buffer averages = on_device(*device, before);
             context->fill(std::vector<std::int64_t>{0}, std::vector<StepScalars>{{.average_share = share}});
-            device->next_step(*context);
+            begin_step(*device, *context, 1);
             device->average(*context, device_values.data(), averages.data(), count);
 
             const std::vector<float> found = from_device(*device, averages);
@@ -210,7 +210,7 @@ TEST_CASE("optimizer_step: with decay off it equals the optimizer without weight
         const Labels of(labels);
         const auto context = device->make_step_context(of.images(), 1);
         context->fill(std::vector<std::int64_t>{0}, std::vector<StepScalars>{{.optimizer = rule.scalars(0.1, 1)}});
-        device->next_step(*context);
+        begin_step(*device, *context, 1);
         const Buffer parameters = on_device(*device, std::vector<float>{1, -2, 3, -4, 5});
         const Buffer grads = on_device(*device, std::vector<float>{1, 2, -3, 0, 5});
         const Buffer a = device->allocate(5);
@@ -244,7 +244,7 @@ TEST_CASE("optimizer_step: each range decays or not, also with many ranges of od
         const Labels images(labels);
         const auto context = device->make_step_context(images.images(), 1);
         context->fill(std::vector<std::int64_t>{0}, std::vector<StepScalars>{{.optimizer = rule.scalars(0.1, 1)}});
-        device->next_step(*context);
+        begin_step(*device, *context, 1);
         const Buffer parameters = on_device(*device, start);
         const Buffer device_grads = on_device(*device, grads);
         const Buffer state = device->allocate(count);
@@ -270,7 +270,7 @@ TEST_CASE("softmax_cross_entropy: a row is correct if its label has the largest 
     const Buffer logits = on_device(*device, std::vector<float>{0, 2, 1, 5, 4, 3, 0, 0, 9});
 
     context->fill(std::vector<std::int64_t>{0, 1, -1}, std::vector<StepScalars>(1));
-    device->next_step(*context);
+    begin_step(*device, *context, 3);
     device->softmax_cross_entropy(*context, logits.data(), 3, nullptr);
     device->synchronize();
 
@@ -299,7 +299,7 @@ TEST_CASE("predictions: the class with the largest logit of each image of all st
     context->fill(std::vector<std::int64_t>{0, 1, 2, 3, 4, -1}, std::vector<StepScalars>(3));
 
     for (const Buffer& step : logits) {
-        device->next_step(*context);
+        begin_step(*device, *context, 2);
         device->softmax_cross_entropy(*context, step.data(), 3, nullptr);
     }
     device->synchronize();
@@ -324,10 +324,10 @@ TEST_CASE("step context: each step uses its own images, labels and scale") {
     const Buffer grad = device->allocate(3);
 
     context->fill(std::vector<std::int64_t>{2, 0}, std::vector<StepScalars>{{.grad_scale = 3}, {.grad_scale = 6}});
-    device->next_step(*context);
+    begin_step(*device, *context, 1);
     device->softmax_cross_entropy(*context, logits.data(), 3, grad.data());
     const std::vector<float> first = from_device(*device, grad);
-    device->next_step(*context);
+    begin_step(*device, *context, 1);
     device->softmax_cross_entropy(*context, logits.data(), 3, grad.data());
     const std::vector<float> second = from_device(*device, grad);
 
@@ -377,9 +377,11 @@ TEST_CASE("capture: run(n) executes a captured step n times") {
     const Labels labels({0});
     const auto context = device->make_step_context(labels.images(), 1);
     const Buffer logits = on_device(*device, std::vector<float>{0, 0});
+    const Buffer pixel = device->allocate(1);
     const auto step = device->capture(
         [&] {
             device->next_step(*context);
+            device->load_batch(*context, pixel.data());
             device->softmax_cross_entropy(*context, logits.data(), 2, nullptr);
         },
         CaptureAs::graph);

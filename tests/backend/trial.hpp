@@ -31,7 +31,7 @@ public:
         std::vector<std::int64_t> indices(pixels_.size(), -1);
         std::fill_n(indices.begin(), samples, 0);
         context_->fill(indices, std::span(&scalars, 1));
-        device.next_step(*context_);
+        begin_step(device, *context_, pixels_.size());
     }
     [[nodiscard]] Pass pass(Mode mode = Mode::training, GroupSum* group = nullptr) {
         return {.step = *context_, .mode = mode, .group = group};

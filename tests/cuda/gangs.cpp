@@ -334,29 +334,43 @@ TEST_CASE("if a gang has no graph and one member's launch fails, only that membe
     CHECK(together.training(2).advance(1) == State::running);
 }
 
-TEST_CASE("a step without next_step() joins no gang") {
-    rehearsal::reset();
-    const auto device = backend::make_cuda_device(0);
-    std::vector<std::unique_ptr<backend::Device>> streams;
-    std::vector<backend::Buffer> sums;
-    std::vector<std::unique_ptr<backend::CapturedStep>> steps;
-    for (int i = 0; i < 2; ++i) {
-        backend::Device& stream = *streams.emplace_back(device->new_stream());
-        float* const sum = sums.emplace_back(stream.allocate(1)).data();
-        float* const one = sums.emplace_back(stream.allocate(1)).data();
-        stream.upload(std::vector{1.0F}, one);
-        steps.push_back(
-            stream.capture([&stream, one, sum] { stream.accumulate(one, sum, 1); }, backend::CaptureAs::graph));
-    }
-    for (const std::int64_t times : {3, 4, 5}) {
-        for (const auto& step : steps) {
-            step->run(times);
+TEST_CASE("a step without a batch, or without a loss, joins no gang") {
+    for (const bool has_batch : {false, true}) {
+        rehearsal::reset();
+        const auto device = backend::make_cuda_device(0);
+        std::vector<std::unique_ptr<backend::Device>> streams;
+        std::vector<std::unique_ptr<backend::StepContext>> contexts;
+        std::vector<backend::Buffer> buffers;
+        std::vector<std::unique_ptr<backend::CapturedStep>> steps;
+        const std::vector<std::uint8_t> pixel(1);
+        const std::vector<std::int32_t> label(1);
+        for (std::int64_t i = 0; i < 2; ++i) {
+            backend::Device& stream = *streams.emplace_back(device->new_stream());
+            backend::StepContext& context = *contexts.emplace_back(
+                stream.make_step_context({.pixels = pixel, .labels = label, .pixels_per_image = 1}, 1));
+            context.fill(std::vector<std::int64_t>{0}, std::vector<backend::StepScalars>(1));
+            float* const sum = buffers.emplace_back(stream.allocate(1)).data();
+            float* const one = buffers.emplace_back(stream.allocate(1)).data();
+            float* const image = buffers.emplace_back(stream.allocate(1)).data();
+            stream.upload(std::vector{1.0F}, one);
+            steps.push_back(stream.capture(
+                [has_batch, image, one, sum, &stream, &context] {
+                    if (has_batch) {
+                        stream.load_batch(context, image);
+                    }
+                    stream.accumulate(one, sum, 1);
+                },
+                backend::CaptureAs::graph));
         }
-    }
+        for (const std::int64_t times : {3, 4, 5}) {
+            steps[0]->run(times);
+            steps[1]->run(times + 1);
+        }
 
-    for (std::size_t i = 0; i < 2; ++i) {
-        std::vector<float> sum(1);
-        streams[i]->download(sums[2 * i].data(), sum);
-        CHECK(sum.front() == 12);
+        for (std::size_t i = 0; i < 2; ++i) {
+            std::vector<float> sum(1);
+            streams[i]->download(buffers[3 * i].data(), sum);
+            CHECK(sum.front() == static_cast<float>(12 + 3 * i));
+        }
     }
 }

@@ -35,6 +35,7 @@ public:
     Trial(Device& device, const Shape& shape) : device_(device), operation_(device.make(shape)) {
         RandomStream random(31, Purpose::test);
         const std::size_t size = input_size(shape);
+        images_ = device.allocate(batch);
         x_ = on_device(device, normal_tensor(random, size));
         other_ = on_device(device, normal_tensor(random, size));
         grad_y_from_ = normal_tensor(random, size);
@@ -68,7 +69,7 @@ public:
     }
     Result validate() {
         fill();
-        device_.next_step(*context_);
+        test::begin_step(device_, *context_, batch);
         operation_->forward({.step = *context_, .mode = Mode::validation}, inputs(), y_.data());
         return result();
     }
@@ -100,6 +101,8 @@ private:
         }
         const Pass pass{.step = *context_};
         device_.next_step(*context_);
+        device_.load_batch(*context_, images_.data());
+        device_.softmax_cross_entropy(*context_, images_.data(), 1, nullptr);
         operation_->forward(pass, inputs(), y_.data());
         operation_->backward(pass, inputs(), y_.data(), grad_y_.data(), grads, grad_parameters_.data());
         device_.finish_deferred();
@@ -115,7 +118,7 @@ private:
     Device& device_;
     std::unique_ptr<Operation> operation_;
     reference::Tensor grad_y_from_;
-    Buffer x_, other_, y_, grad_y_, grad_x_, grad_other_, parameters_, grad_parameters_, buffers_;
+    Buffer images_, x_, other_, y_, grad_y_, grad_x_, grad_other_, parameters_, grad_parameters_, buffers_;
     std::unique_ptr<StepContext> context_;
 };
 

@@ -141,8 +141,10 @@ def plant_in_ptx(kernels, case_of):
              "values are wrong"),
             ("LoadBatch<4>", r"st\.global\.v4\.f32 (.*\[%rd\d+)\]", r"st.global.v4.f32 \1+1600]", "out of bounds"),
             *((f"GangKernel<{kernel}>", r"@%p\d+ bra \s*\$L__BB\d+_\d+;", "", "out of bounds")  # members without a step run
-              for kernel in ("NextStep", "AddPartials", "DirectConvolution<3, 2, 5> ")),
+              for kernel in ("AddPartials", "DirectConvolution<3, 2, 5> ")),
+            ("GangKernel<LoadBatch<4> >", r"(setp\.lt\.s32\s+%p\d+, %r\d+), 1;", r"\1, -1;", "out of bounds"),
             ("GangKernel<AddPartials>", r"(ld\.global\.u32[^\[]*\[%rd\d+)\+32\]", r"\1+36]", "out of bounds"),  # another member's step
+            ("GangKernel<RegressionLoss>", r"(?s)(.*add\.s32\s+%r\d+, %r\d+, )-1;", r"\g<1>0;", "gang[0, 1] is 1, not 0"),  # no step counted
             # A block that does not wait for the others, and one that does not arrive.
             ("PersistentBatchNorm<__nv_bfloat16, __nv_bfloat16, 8, true>", r"(ld\.acquire[^@]*)@%p\d+ bra[^;]*;", r"\1",
              "without a barrier in between"),

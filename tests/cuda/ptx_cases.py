@@ -82,11 +82,12 @@ class Run:
         x, y, z = grid if isinstance(grid, tuple) else (grid, 1, 1)
         own, other = (np.frombuffer(ptx_emulator.pack(each)[0], np.uint64) for each in (arguments, with_wrong_pointers(arguments)))
         members, steps = np.array([other, own] + 6 * [other]), np.zeros((2, 8), np.int32)  # a GangSteps: left, is_active
-        steps[0 if name == "NextStep" else 1, 1] = 1
+        begins, ends = name.startswith("Load"), name.endswith("Loss") or name.startswith("SoftmaxCrossEntropy")
+        steps[:, 1] = 1, 0 if begins else 1
         self.in_gang, of = False, self.input("gang", steps, writable=True)
         self.launch(f"GangKernel<{name} >" if name.endswith(">") else f"GangKernel<{name}>", (x, y, 3 * z), threads, shared_bytes, members, of, z)
         self.in_gang = True
-        self.check(of, [[0] * 8, [0, 1] + [0] * 6], 0)
+        self.check(of, [[0, 0 if ends else 1] + [0] * 6, [0, 1] + [0] * 6], 0)
 
     def check(self, array, expected, tolerance=1e-5, kind=None):
         """`kind`: the type of the numbers. The kernel must round its result, which is within the tolerance, to the nearest."""
@@ -532,12 +533,12 @@ ROW = np.dtype([("grad_scale", "f4"), ("label_smoothing", "f4"), ("optimizer", O
                 ("random_key", "u4", 2), ("first_sample", "i8"), ("samples", "i8")], align=True)
 LOSS_SCALE = np.dtype([("scale", "f4"), ("good_steps", "i4"), ("skipped", "i8"), ("skips", "i4"), ("average_waits", "i4")], align=True)
 SUMS = np.dtype([("loss", "f8"), ("correct", "i8"), ("samples", "i8")])
-STATE = np.dtype([("next", "i8"), ("current", ROW), ("sums", SUMS), ("loss_scale", LOSS_SCALE), ("found_overflow", "i4")], align=True)
+STATE = np.dtype([("row", "i8"), ("current", ROW), ("sums", SUMS), ("loss_scale", LOSS_SCALE), ("found_overflow", "i4")], align=True)
 
 
 def step_state(run, writable=False, samples=0, **optimizer):
     values = np.zeros(1, STATE)
-    values["next"] = 1
+    values["row"] = 1
     row = values["current"][0]
     row["grad_scale"], row["samples"], row["random_key"], row["first_sample"] = 0.25, samples, (0xDEADBEEF, 77), 5
     for name, value in optimizer.items():
@@ -689,9 +690,10 @@ def layer_norm(run, size):
 
 def step_view(run, state, batch, indices, pixels, answers, channels, per_image, class_weights=None, distortions=(0, 0, 0, 0, 0, 0.0),
               predictions=None):
-    rows = run.input("rows", np.zeros(3, ROW))
+    rows = run.input("rows", np.repeat(state.values["current"], 3))
+    rows.values["samples"] = 7, 8, 9
     every = np.full((3, batch), -1, i64)
-    every[int(state.values["next"][0]) - 1] = indices
+    every[int(state.values["row"][0])] = indices
     mean_of, deviation = run.normal(channels), np.abs(run.normal(channels)) + 0.5
     floats = pixels is not None and pixels.values.dtype == np.float32
     return [rows, run.input("indices", every), predictions, state, pixels, answers, run.input("mean", mean_of), run.input("deviation", deviation),
@@ -705,11 +707,13 @@ def load_batch(run, size, width):
     images = run.input("pixels", run.random.integers(0, 256, (batch + 1, per_image)).astype(np.uint8))
     indices = run.random.permutation(batch + 1)[:batch]
     indices[-1] = -1
-    view, mean_of, deviation = step_view(run, step_state(run), batch, indices, images, None, channels, per_image)
+    state = step_state(run, writable=True)
+    view, mean_of, deviation = step_view(run, state, batch, indices, images, None, channels, per_image)
     out = run.output("out", (batch, per_image))
     threads = min(256, groups_of(groups_of(per_image, width), 32) * 32)
     parts = groups_of(groups_of(per_image, width), threads)
     run.launch(f"LoadBatch<{width}>", batch * parts, threads, 0, view, out, parts)
+    check_begun(run, state)
     every = np.arange(per_image) % channels
     run.check(out, np.where(indices[:, None] < 0, 0, (images.values[indices] / 255.0 - mean_of[every]) / deviation[every]))
 
@@ -748,10 +752,12 @@ def load_each_pixel(run, size, floats, shift, mirrors, cutout, rotation):
     indices = run.random.permutation(batch + 1)[:batch]
     indices[-1] = -1
     distortions = (shift, mirrors, cutout, height, width, rotation)
-    view, mean_of, deviation = step_view(run, step_state(run), batch, indices, images, None, channels, height * width * channels, None,
+    state = step_state(run, writable=True)
+    view, mean_of, deviation = step_view(run, state, batch, indices, images, None, channels, height * width * channels, None,
                                          distortions)
     out = run.output("out", (batch, height, width, channels))
     run.launch("LoadEachPixel", *for_each(out.values.size), view, out)
+    check_begun(run, state)
     expected = np.zeros(out.values.shape)
     for sample, index in enumerate(indices):
         if index >= 0 and not run.gpu.most_blocks:
@@ -783,12 +789,18 @@ def softmax_cross_entropy(run, size, lanes, weighted):
     expected[indices >= 0] = 0.25 * (target.sum(1, keepdims=True) * np.exp(rows - total) - target)
     run.check(grad, expected)
     predicted = np.full((3, batch), -1)  # what is not written
-    predicted[0, indices >= 0] = rows.argmax(1)
+    predicted[1, indices >= 0] = rows.argmax(1)
     run.check(predictions, predicted, 0)
-    check_sums(run, state, (target * (total - rows)).sum(), np.count_nonzero(rows.argmax(1) == label), batch - 1)
+    check_ended(run, state, (target * (total - rows)).sum(), np.count_nonzero(rows.argmax(1) == label), batch - 1)
 
 
-def check_sums(run, state, loss, correct, samples):
+def check_begun(run, state):
+    for name, expected in (("grad_scale", 1), ("samples", 8), ("first_sample", 5)):  # grad_scale times the loss scale
+        run.check(run.gpu.view(name, state.values["current"][name]), [expected], 0)
+
+
+def check_ended(run, state, loss, correct, samples):
+    run.check(run.gpu.view("row", state.values["row"]), [2], 0)
     for name, expected in (("loss", loss), ("correct", correct), ("samples", samples)):
         run.check(run.gpu.view(name, state.values["sums"][name]), [expected], 1e-9)
 
@@ -805,18 +817,7 @@ def regression_loss(run, size, kind):
     run.launch("RegressionLoss", 1, threads, threads // 32 * 16, view, kind, predictions, i64(outputs), grad)
     apart = np.where(indices[:, None] < 0, 0, predictions.values.astype(f64) - targets.values[indices])
     run.check(grad, 0.25 / outputs * (np.sign(apart) if kind else 2 * apart))
-    check_sums(run, state, (np.abs(apart) if kind else apart**2).sum() / outputs, 0, batch - 1)
-
-
-@case((), (), ())
-def next_step(run, _):
-    state, rows = step_state(run, writable=True), np.zeros(3, ROW)
-    rows["grad_scale"], rows["samples"], rows["first_sample"] = (0.5, 0.75, 1.5), (7, 8, 9), (70, 80, 90)
-    view, *_ = step_view(run, state, 1, [0], None, None, 1, 1)
-    run.launch("NextStep", 1, 1, 0, [run.input("rows", rows), *view[1:]])
-    for name, expected in (("grad_scale", 3), ("samples", 8), ("first_sample", 80)):  # grad_scale times the loss scale
-        run.check(run.gpu.view(name, state.values["current"][name]), [expected], 0)
-    run.check(run.gpu.view("next", state.values["next"]), [2], 0)
+    check_ended(run, state, (np.abs(apart) if kind else apart**2).sum() / outputs, 0, batch - 1)
 
 
 @case(None, None, None)

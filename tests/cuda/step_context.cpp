@@ -256,8 +256,8 @@ TEST_CASE("set_sums: fill keeps the sums, and a refilled context begins with its
         CHECK(context.sums().samples == 0);
         context.set_sums({.loss = 2.5, .correct = 3, .samples = 1'000'000'000'000});
         StepState state;
-        state.next = 7;
-        FINCH_CUDA(cudaMemcpyAsync(&context.view().state->next, &state.next, sizeof state.next, cudaMemcpyHostToDevice,
+        state.row = 7;
+        FINCH_CUDA(cudaMemcpyAsync(&context.view().state->row, &state.row, sizeof state.row, cudaMemcpyHostToDevice,
                                    stream.get()));
 
         context.fill(std::vector<std::int64_t>{1, 2}, std::vector<StepScalars>(1));
@@ -265,7 +265,7 @@ TEST_CASE("set_sums: fill keeps the sums, and a refilled context begins with its
         CHECK(context.sums().loss == 2.5);
         CHECK(context.sums().correct == 3);
         CHECK(context.sums().samples == 1'000'000'000'000);
-        CHECK(from_device(stream.get(), &context.view().state->next, 1).front() == 0);
+        CHECK(from_device(stream.get(), &context.view().state->row, 1).front() == 0);
         rehearsal::reset();
     }
 }

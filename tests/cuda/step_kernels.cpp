@@ -90,7 +90,7 @@ struct LossTrial {
         const DeviceArray device_indices(all);
         const DeviceArray device_labels(labels);
         const DeviceArray state(std::vector<StepState>{
-            {.next = 2, .current = {.grad_scale = grad_scale}, .sums = {.loss = 2, .correct = 1, .samples = 10}}});
+            {.row = 1, .current = {.grad_scale = grad_scale}, .sums = {.loss = 2, .correct = 1, .samples = 10}}});
         const DeviceArray device_logits(logits);
         const DeviceArray grad(std::vector<float>(logits.size(), 77));
         const DeviceArray predictions(std::vector<std::int32_t>(all.size(), -1));
@@ -115,10 +115,12 @@ std::vector<float> loaded(const std::vector<std::uint8_t>& pixels, std::int64_t 
     const DeviceArray device_pixels(pixels);
     const DeviceArray device_mean(mean);
     const DeviceArray device_deviation(deviation);
-    const DeviceArray state(std::vector<StepState>{{.next = 2}});
+    const DeviceArray state(std::vector<StepState>{{.row = 1}});
+    const DeviceArray rows(std::vector<StepRow>(2));
     const DeviceArray out(std::vector<float>(indices.size() * static_cast<std::size_t>(per_image) + 1, 77), ahead);
     launch_load_batch(stream.get(),
-                      {.indices = device_indices.data(),
+                      {.rows = rows.data(),
+                       .indices = device_indices.data(),
                        .state = state.data(),
                        .pixels = device_pixels.data(),
                        .mean = device_mean.data(),
@@ -132,19 +134,23 @@ std::vector<float> loaded(const std::vector<std::uint8_t>& pixels, std::int64_t 
 
 }  // namespace
 
-TEST_CASE("next_step: makes each row in turn the current step") {
+TEST_CASE("steps: load_batch copies the step's row to `current`, and the loss lets the next row follow") {
     const UniqueStream stream = make_stream();
     const DeviceArray rows(std::vector<StepRow>{{.grad_scale = 1}, {.grad_scale = 2, .samples = 7}, {.grad_scale = 3}});
-    const DeviceArray state(std::vector<StepState>{{.sums = {.correct = 4}}});
-    const StepView view{.rows = rows.data(), .state = state.data()};
-
-    launch_next_step(stream.get(), view);
-    CHECK(state.values().front().current.grad_scale == 1);
-    launch_next_step(stream.get(), view);
-
-    CHECK(state.values().front().current.grad_scale == 2);
-    CHECK(state.values().front().current.samples == 7);
-    CHECK(state.values().front().next == 2);
+    const DeviceArray state(std::vector<StepState>{{.sums = {.correct = 4}, .loss_scale = {.scale = 8}}});
+    const DeviceArray images(std::vector<std::int64_t>(3, -1));
+    const DeviceArray out(std::vector<float>(1));
+    StepView view{
+        .rows = rows.data(), .indices = images.data(), .state = state.data(), .pixels_per_image = 1, .batch = 1};
+    for (std::int64_t row = 0; row < 3; ++row) {
+        view.float_pixels = row == 1 ? 1 : 0;  // another kernel
+        launch_load_batch(stream.get(), view, out.data());
+        CHECK(state.values().front().current.grad_scale == 8.0F * static_cast<float>(row + 1));
+        CHECK(state.values().front().current.samples == (row == 1 ? 7 : 0));
+        CHECK(state.values().front().row == row);
+        launch_regression_loss(stream.get(), view, Regression::squared, out.data(), 1, nullptr);
+        CHECK(state.values().front().row == row + 1);
+    }
     CHECK(state.values().front().sums.correct == 4);
 }
 

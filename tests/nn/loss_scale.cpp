@@ -17,6 +17,7 @@
 
 using namespace finch;
 using namespace finch::backend;
+using test::begin_step;
 using test::from_device;
 using test::make_device;
 using test::on_device;
@@ -35,7 +36,7 @@ public:
     }
     StepContext& begin(const StepScalars& scalars) {
         context_->fill(std::array<std::int64_t, 1>{0}, std::span(&scalars, 1));
-        device_.next_step(*context_);
+        begin_step(device_, *context_, 1);
         return *context_;
     }
     [[nodiscard]] LossScale scale() {

@@ -22,7 +22,7 @@ import numpy as np
 TYPES = {f"{kind}{8 * size}": np.dtype(f"{letter}{size}") for size in (1, 2, 4, 8) for kind, letter in zip("usbf", "uiuf")
          if (kind, size) != ("f", 1)} | {"pred": np.dtype(bool)}
 PAGE = 256  # bytes: arrays begin at a page, with an unused page in between
-MANY = np.int32(2**31 - 1)
+MANY = np.int32(-(2**31))
 SHARED_MOST, MULTIPROCESSORS = 227 * 1024, 132  # of an H100; bytes per block
 
 
@@ -374,11 +374,12 @@ class Module:
 # ---- Memory and execution. ----
 
 class Memory:
-    """Bytes, with the threads that have read and written each word of 4 bytes since the last barrier."""
+    """Bytes, with the threads that have read and written each word of 4 bytes since the last barrier: 0, the number of one thread, the
+    block_of() several threads of one block, or MANY."""
 
     def __init__(self, size):
         self.bytes = np.zeros(-(-size // 8) * 8, np.uint8)
-        self.readers, self.writers = np.zeros((2, self.bytes.size // 4), np.int32)  # 1 + the thread's number, 0: none, or MANY
+        self.readers, self.writers = np.zeros((2, self.bytes.size // 4), np.int32)
 
     def cells(self, dtype):
         return self.bytes.view(dtype)
@@ -393,8 +394,13 @@ class Memory:
         if values is None:
             raced = (written != 0) & (written != threads)
             read = self.readers[words]
-            self.readers[words] = np.where((read == 0) | (read == threads), threads, MANY)
-            self.readers[words[self.readers[words] != threads]] = MANY
+            own = launch.block_of(threads)
+            now = np.where((read == 0) | (read == threads), threads, np.where(launch.block_of(read) == own, own, MANY))
+            self.readers[words] = now
+            last = self.readers[words]
+            several, of_own = last != now, (launch.block_of(last) == own) & (now != MANY)
+            self.readers[words[several & of_own]] = own[several & of_own]
+            self.readers[words[several & ~of_own]] = MANY
         else:
             read = self.readers[words]
             same = self.cells(dtype)[places] == values  # all may write the same value
@@ -514,9 +520,10 @@ class Gpu(Memory):
             self.details.add_traffic(launch, at, size, store)
         return at
 
-    def forget_accesses(self):
-        self.readers[:self.used // 4] = 0
-        self.writers[:self.used // 4] = 0
+    def forget_accesses(self, chosen=lambda accesses: slice(None)):
+        """`chosen`: a function that returns which of some accesses to forget; otherwise all."""
+        for accesses in (self.readers[:self.used // 4], self.writers[:self.used // 4]):
+            accesses[chosen(accesses)] = 0
 
     def launch(self, kernel, grid, threads, shared_bytes, *arguments):
         """Runs a kernel. `grid`: the number of blocks, or a tuple (x, y, z)."""
@@ -575,7 +582,7 @@ class Launch:
 
     def __init__(self, gpu, kernel, grid, blocks, threads, shared_bytes, parameters):
         self.gpu, self.kernel, self.details = gpu, kernel, gpu.details
-        self.count, self.blocks, self.arrived = len(blocks) * threads, len(blocks), 0
+        self.count, self.blocks, self.arrived, self.threads_of_block = len(blocks) * threads, len(blocks), 0, threads
         self.every = np.arange(self.count)
         self.block = self.every // threads  # within this launch
         thread = self.every % threads
@@ -597,7 +604,12 @@ class Launch:
         return self.every[self.running]
 
     def threads(self):
+        """Returns the numbers of the running threads, from 1, within the whole grid."""
         return self.number[self.running]
+
+    def block_of(self, accesses):
+        """Returns negative numbers for the blocks of `accesses` (Memory)."""
+        return np.where(accesses > 0, -1 - (accesses - 1) // self.threads_of_block, accesses)
 
     def spread(self, values):
         """Returns one value for each running thread."""
@@ -701,6 +713,10 @@ class Launch:
         turns = self.turns()
         self.turn = np.where(released, turns, self.turn)
         self.at = np.where(released, self.turn + self.resume, self.at)
+        last = np.unique(self.block[self.at < self.ENDED])
+        if ready.any() and len(last) == 1:  # the barrier of a block that runs alone also orders its accesses to global memory
+            block = self.block_of(self.number[self.block == last[0]][0])
+            self.gpu.forget_accesses(lambda accesses: self.block_of(accesses) == block)
         return ready.any()
 
     def count_opcodes(self, passes):

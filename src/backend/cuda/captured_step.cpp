@@ -89,9 +89,10 @@ void CudaCapturedStep::try_to_capture() {
         }
         stream_.keep_scratch();
         const bool is_whole = launches_.size() == nodes;  // a library's kernels and copies are not recorded
-        const auto steps =
-            std::count_if(launches_.begin(), launches_.end(), [](const auto& each) { return each.begins_step; });
-        if (may_join_gang_ && is_whole && steps == 1 && launches_.front().begins_step) {
+        const auto begun =
+            std::count_if(launches_.begin(), launches_.end(), [](auto& each) { return each.begins_step; });
+        const auto ended = std::count_if(launches_.begin(), launches_.end(), [](auto& each) { return each.ends_step; });
+        if (may_join_gang_ && is_whole && begun == 1 && ended == 1 && launches_.front().begins_step) {
             try_to_join();
         } else {
             launches_ = {};

@@ -18,9 +18,9 @@ namespace finch::backend::cuda {
 /// kernels and connect on first use. After the first execution the step is captured. If the capture fails, or there is
 /// no memory for a graph, steps run call by call, or run() throws Error (CaptureAs).
 ///
-/// A step captured with CaptureAs::graph that begins with Device::next_step() and has only Finch's own kernels joins a
-/// gang. run() then only notes the executions. They are enqueued when all members of the gang wait, or at the next
-/// Stream::get() or Gangs::launch_waiting().
+/// A step captured with CaptureAs::graph that begins with Device::load_batch(), has one loss and only Finch's own
+/// kernels joins a gang. run() then only notes the executions. They are enqueued when all members of the gang wait, or
+/// at the next Stream::get() or Gangs::launch_waiting().
 class CudaCapturedStep : public CapturedStep {
 public:
     /// `stream` and everything that `work` uses must outlive this object.

@@ -97,7 +97,7 @@ public:
     [[nodiscard]] std::unique_ptr<StepContext> make_step_context(const Images& images, std::int64_t batch) override {
         return std::make_unique<CudaStepContext>(stream_, images, batch);
     }
-    void next_step(StepContext& step) override { launch_next_step(stream_.get(), own(step).view()); }
+    void next_step(StepContext& /*step*/) override {}  // load_batch() begins the step, and the loss ends it
     void load_batch(StepContext& step, float* out) override { launch_load_batch(stream_.get(), own(step).view(), out); }
     void softmax_cross_entropy(StepContext& step, const float* logits, std::int64_t classes, float* grad) override {
         launch_softmax_cross_entropy(stream_.get(), own(step).view(), logits, classes, grad);

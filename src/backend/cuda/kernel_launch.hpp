@@ -17,8 +17,8 @@
 //     template <class Thread> FINCH_DEVICE void operator()(Thread& thread) const;
 //
 // or the two bodies of a Cooperative kernel (grid.hpp). The tests can therefore run the same body, including barriers,
-// on a CPU. The first kernel of a step has the member `static constexpr bool begins_step = true` and one thread: in a
-// gang it counts the member's steps (GangSteps::begin).
+// on a CPU. The first kernel of a step, which loads the batch, has the member `static constexpr bool begins_step =
+// true`. The loss has `ends_step`, and one block: in a gang it counts the member's steps (GangSteps).
 //
 // In a template, write `grid = Grid{.threads = 64}` with the type: nvcc 13.0 would assign the values of
 // `grid = {.threads = 64}` by position. With nvcc 13.0, the headers of fmt do not compile in a .cu file.
@@ -27,6 +27,11 @@ namespace finch::backend::cuda {
 template <class Kernel>
 inline constexpr bool begins_step = requires {
     Kernel::begins_step;
+};
+
+template <class Kernel>
+inline constexpr bool ends_step = requires {
+    Kernel::ends_step;
 };
 
 /// The kernel that runs one kernel of each member of a gang (gang.hpp), with the bits of separate launches. Each member
@@ -42,15 +47,18 @@ struct GangKernel {
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
         const int member = thread.block_z() / blocks_z;
-        if constexpr (begins_step<Kernel>) {
-            if (!steps->begin(member)) {
-                return;
-            }
-        } else if (steps->is_active[member] == 0) {
+        const bool is_active = begins_step<Kernel> ? steps->left[member] > 0 : steps->is_active[member] != 0;
+        if (begins_step<Kernel> && thread.index() == 0) {
+            steps->is_active[member] = is_active ? 1 : 0;  // all blocks of the member write the same value
+        }
+        if (!is_active) {
             return;
         }
         MemberThread<Thread> own(thread, thread.block_z() - member * blocks_z);
         members[member](own);
+        if (ends_step<Kernel> && thread.index() == 0) {
+            steps->left[member] -= 1;
+        }
     }
 
 private:
@@ -109,8 +117,8 @@ template <class Kernel>
     if constexpr (!Cooperative<Kernel>) {
         if (recording != nullptr) {
             const auto* bytes = reinterpret_cast<const std::byte*>(&kernel);
-            recording->push_back(
-                {&enqueue_for_gang<Kernel>, grid, begins_step<Kernel>, std::vector(bytes, bytes + sizeof kernel)});
+            recording->push_back({&enqueue_for_gang<Kernel>, grid, begins_step<Kernel>, ends_step<Kernel>,
+                                  std::vector(bytes, bytes + sizeof kernel)});
         }
     }
     return enqueue(stream, grid, kernel);

@@ -16,16 +16,8 @@ inline constexpr int most_members = 8;  ///< of a gang (gang.hpp)
 
 /// The steps of a gang's members, in device memory.
 struct GangSteps {
-    std::int32_t left[most_members];       ///< steps that have not begun
+    std::int32_t left[most_members];       ///< steps whose loss has not been computed
     std::int32_t is_active[most_members];  ///< 1: the member takes part in the current step
-
-    /// Begins the next step of a member. Returns false if no step is left.
-    [[nodiscard]] FINCH_PORTABLE bool begin(int member) {
-        const bool has_step = left[member] > 0;
-        is_active[member] = has_step ? 1 : 0;
-        left[member] -= is_active[member];
-        return has_step;
-    }
 };
 
 /// The launch of a kernel, recorded so that a gang can repeat it together with those of other members.
@@ -36,6 +28,7 @@ struct RecordedLaunch {
     Enqueue enqueue;
     Grid grid;
     bool begins_step;
+    bool ends_step;
     std::vector<std::byte> kernel;  ///< the arguments
 
     /// Returns whether both launches can be one kernel.

@@ -134,7 +134,7 @@ void CudaStepContext::fill(std::span<const std::int64_t> indices, std::span<cons
     FINCH_CUDA(cudaMemcpyAsync(steps_.get(), rows, steps.size() * row_bytes, cudaMemcpyHostToDevice, stream_.get()));
     FINCH_CUDA(cudaMemcpyAsync(static_cast<std::byte*>(steps_.get()) + indices_offset, host_indices,
                                indices.size_bytes(), cudaMemcpyHostToDevice, stream_.get()));
-    FINCH_CUDA(cudaMemsetAsync(&view_.state->next, 0, sizeof view_.state->next, stream_.get()));
+    FINCH_CUDA(cudaMemsetAsync(&view_.state->row, 0, sizeof view_.state->row, stream_.get()));
 }
 
 void CudaStepContext::announce(std::span<const std::int64_t> indices) {

@@ -22,8 +22,8 @@ struct StepRow {
 /// The progress of a StepContext through its steps. Each context has one StepState in device memory, which is copied as
 /// a whole.
 struct StepState {
-    std::int64_t next = 0;  ///< the row after the current step's row
-    StepRow current = {};   ///< the current step's row; grad_scale is multiplied by the loss scale
+    std::int64_t row = 0;  ///< index of the current step's row; after the step's loss, that of the next step's row
+    StepRow current = {};  ///< a copy of the current step's row, with grad_scale multiplied by the loss scale
     LossSums sums = {};
     LossScale loss_scale = {};
     std::int32_t found_overflow = 0;  ///< 1: a gradient of the current step is not finite
@@ -58,14 +58,13 @@ struct StepView {
         return float_pixels != 0 ? reinterpret_cast<const float*>(pixels)[at] : static_cast<float>(pixels[at]) / 255.0F;
     }
 
-    /// Returns the image indices (batch) of the current step.
-    [[nodiscard]] FINCH_PORTABLE const std::int64_t* present_indices() const {
-        return indices + (state->next - 1) * batch;
-    }
-    /// Returns the predicted classes (batch) of the current step.
-    [[nodiscard]] FINCH_PORTABLE std::int32_t* present_predictions() const {
-        return predictions + (state->next - 1) * batch;
-    }
+    /// Returns the current step's row. The kernel that loads the batch needs it; for later kernels there is a copy in
+    /// `state->current`.
+    [[nodiscard]] FINCH_PORTABLE const StepRow& present_row() const { return rows[state->row]; }
+    /// Returns the image indices (batch) of the current step. Valid until the step's loss has ended.
+    [[nodiscard]] FINCH_PORTABLE const std::int64_t* present_indices() const { return indices + state->row * batch; }
+    /// Returns the predicted classes (batch) of the current step. Valid until the step's loss has ended.
+    [[nodiscard]] FINCH_PORTABLE std::int32_t* present_predictions() const { return predictions + state->row * batch; }
 };
 
 }  // namespace finch::backend::cuda

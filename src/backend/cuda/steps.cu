@@ -44,10 +44,6 @@ void update(cudaStream_t stream, std::span<const ParameterRange> ranges, Optimiz
 
 }  // namespace
 
-void launch_next_step(cudaStream_t stream, const StepView& step) {
-    FINCH_CUDA(launch(stream, {.threads = 1}, NextStep{.step = step}));
-}
-
 /// Uses enqueue(), not launch(): this kernel must not be part of a recorded step.
 void launch_set_gang_steps(cudaStream_t stream, GangSteps* steps, const std::array<std::int32_t, most_members>& left) {
     SetGangSteps kernel{.steps = steps, .left = {}};

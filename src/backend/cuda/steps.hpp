@@ -13,16 +13,14 @@
 // function is documented at the method of Device that calls it. All functions throw ApiError if CUDA rejects a launch.
 namespace finch::backend::cuda {
 
-/// Copies the row state->next to state->current, and increments state->next.
-void launch_next_step(cudaStream_t stream, const StepView& step);
 /// Sets the numbers of steps that the members of a gang will execute.
 void launch_set_gang_steps(cudaStream_t stream, GangSteps* steps, const std::array<std::int32_t, most_members>& left);
-/// Writes the images of the current step to `out` (batch, H·W·C).
+/// Copies the step's row to state->current, and writes the step's images to `out` (batch, H·W·C).
 void launch_load_batch(cudaStream_t stream, const StepView& step, float* out);
-/// Adds the losses to state->sums. `grad` may be null.
+/// Adds the losses to state->sums, and increments state->row. `grad` may be null.
 void launch_softmax_cross_entropy(cudaStream_t stream, const StepView& step, const float* logits, std::int64_t classes,
                                   float* grad);
-/// Adds the losses to state->sums. `grad` may be null.
+/// Adds the losses to state->sums, and increments state->row. `grad` may be null.
 void launch_regression_loss(cudaStream_t stream, const StepView& step, Regression kind, const float* predictions,
                             std::int64_t outputs, float* grad);
 /// Uses and updates state->loss_scale, and updates the scalars of the current step in state->current.

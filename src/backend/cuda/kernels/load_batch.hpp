@@ -8,18 +8,29 @@
 
 namespace finch::backend::cuda {
 
-/// The kernel that writes the normalised images of the current step to `out` (batch, H·W·C). Each image is divided
+/// Begins the step: copies its row to `current`, for later kernels, and multiplies grad_scale by the loss scale.
+template <class Thread>
+FINCH_DEVICE void begin_step(Thread& thread, const StepView& step) {
+    if (thread.global_index() == 0) {
+        step.state->current = step.present_row();
+        step.state->current.grad_scale *= step.state->loss_scale.scale;
+    }
+}
+
+/// The kernel that begins a step and writes its normalised images to `out` (batch, H·W·C). Each image is divided
 /// among `parts` blocks. Each thread processes `width` consecutive pixels. `width` is 4 if the number of bytes of an
 /// image is a multiple of 4 and both pointers are aligned, otherwise 1.
 template <int width>
 struct LoadBatch {
     static constexpr int max_threads = 256;
+    static constexpr bool begins_step = true;
     StepView step;
     float* out;
     int parts;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
+        begin_step(thread, step);
         const int sample = thread.block_x() / parts;
         const std::int64_t group =
             static_cast<std::int64_t>(thread.block_x() % parts) * thread.count() + thread.index();
@@ -48,11 +59,13 @@ struct LoadBatch {
 /// pixel. The grid is grid_for() with the number of elements.
 struct LoadEachPixel {
     static constexpr int max_threads = 256;
+    static constexpr bool begins_step = true;
     StepView step;
     float* out;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
+        begin_step(thread, step);
         const std::int64_t count = step.batch * step.pixels_per_image;
         for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
             const std::int64_t sample = i / step.pixels_per_image;
@@ -67,7 +80,7 @@ private:
         PixelSource source{PixelFrom::image, at / step.channels};
         Distortion by;
         if (step.distortions.any()) {
-            const StepRow& row = step.state->current;
+            const StepRow& row = step.present_row();
             by = step.distortions.of(row.random_key, row.first_sample + sample);
             source = step.distortions.source(by, source.pixel / step.distortions.width,
                                              source.pixel % step.distortions.width);

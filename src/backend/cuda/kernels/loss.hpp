@@ -27,9 +27,9 @@ FINCH_DEVICE BlockSums warp_sums(Thread& thread, BlockSums sums) {
 }
 
 /// Sums `own` over all threads of the block, first as a tree over each warp, then as a tree over the warps. Adds the
-/// result to `all`. Shared memory: one BlockSums per warp.
+/// result to the context's sums, and lets the next step's row follow. Shared memory: one BlockSums per warp.
 template <class Thread>
-FINCH_DEVICE void add_block_sums(Thread& thread, BlockSums own, LossSums& all) {
+FINCH_DEVICE void end_step(Thread& thread, BlockSums own, StepState& state) {
     auto* of_warps = thread.template shared<BlockSums>();
     own = warp_sums(thread, own);
     if (thread.index() % 32 == 0) {
@@ -39,9 +39,10 @@ FINCH_DEVICE void add_block_sums(Thread& thread, BlockSums own, LossSums& all) {
     const BlockSums nothing{0.0, 0, 0};
     const BlockSums sums = warp_sums(thread, thread.index() < thread.count() / 32 ? of_warps[thread.index()] : nothing);
     if (thread.index() == 0) {
-        all.loss += sums.loss;
-        all.correct += sums.correct;
-        all.samples += sums.samples;
+        state.sums.loss += sums.loss;
+        state.sums.correct += sums.correct;
+        state.sums.samples += sums.samples;
+        state.row += 1;
     }
 }
 
@@ -51,6 +52,7 @@ FINCH_DEVICE void add_block_sums(Thread& thread, BlockSums own, LossSums& all) {
 template <int lanes>
 struct SoftmaxCrossEntropy {
     static constexpr int max_threads = 512;
+    static constexpr bool ends_step = true;
     static constexpr int least_blocks = 1;
     StepView step;
     const float* logits;  ///< (batch, classes)
@@ -72,7 +74,7 @@ struct SoftmaxCrossEntropy {
             const std::int64_t index = there ? indices[sample] : -1;
             one_sample(thread, sample, index, there, grad_scale, own);
         }
-        add_block_sums(thread, own, step.state->sums);
+        end_step(thread, own, *step.state);
     }
 
 private:
@@ -172,6 +174,7 @@ private:
 /// all sums have one order. With n threads, thread t processes the predictions t, t + n, t + 2n and so on.
 struct RegressionLoss {
     static constexpr int max_threads = 512;
+    static constexpr bool ends_step = true;
     StepView step;
     Regression kind;
     const float* predictions;  ///< (batch, outputs)
@@ -200,7 +203,7 @@ struct RegressionLoss {
                 grad[i] = static_cast<float>(slope * share * grad_scale);
             }
         }
-        add_block_sums(thread, own, step.state->sums);
+        end_step(thread, own, *step.state);
     }
 };
 

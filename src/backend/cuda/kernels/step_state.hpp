@@ -6,24 +6,9 @@
 #include <cmath>
 #include <cstdint>
 
-// Kernels that advance the state of a step: its row, its number within a gang, and its dynamic loss scaling
+// Kernels for the state of a step: its number within a gang, and its dynamic loss scaling
 // (finch/backend/loss_scale.hpp). The state is on the device, so that a step needs no message from the host.
 namespace finch::backend::cuda {
-
-/// The kernel that copies the row of the next step to `current` and multiplies grad_scale by the loss scale. One
-/// thread.
-struct NextStep {
-    static constexpr int max_threads = 32;
-    static constexpr bool begins_step = true;
-    StepView step;
-
-    template <class Thread>
-    FINCH_DEVICE void operator()(Thread& /*thread*/) const {
-        step.state->current = step.rows[step.state->next];
-        step.state->current.grad_scale *= step.state->loss_scale.scale;
-        step.state->next += 1;
-    }
-};
 
 /// The kernel that sets the numbers of steps that a gang's members will execute. At least most_members threads.
 struct SetGangSteps {
