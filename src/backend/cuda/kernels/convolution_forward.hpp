@@ -177,18 +177,26 @@ private:
     /// Writes the sums to `to`, which is (pixel, channels_out) in shared memory.
     FINCH_DEVICE void put(float* to, int column, int first_output, const float (&sums)[outputs][pixels]) const {
         const bool has_vectors = outputs % 4 == 0 && sizes.channels_out % 4 == 0;
-        FINCH_UNROLL for (int p = 0; p < pixels; ++p) {
-            FINCH_UNROLL for (int o = 0; o < outputs; ++o) {
-                if (column + p >= sizes.width_out || first_output + o >= sizes.channels_out) {
-                    continue;
-                }
-                float* word = to + p * sizes.channels_out + first_output + o;
-                if (!has_vectors) {
-                    *word = sums[o][p];
-                } else if (o % 4 == 0) {
-                    *reinterpret_cast<float4*>(word) = {sums[o][p], sums[o + 1][p], sums[o + 2][p], sums[o + 3][p]};
+        const auto write = [&](auto is_whole) {
+            FINCH_UNROLL for (int p = 0; p < pixels; ++p) {
+                FINCH_UNROLL for (int o = 0; o < outputs; ++o) {
+                    if (!is_whole.value && (column + p >= sizes.width_out || first_output + o >= sizes.channels_out)) {
+                        continue;
+                    }
+                    float* word = to + p * sizes.channels_out + first_output + o;
+                    if (!has_vectors) {
+                        *word = sums[o][p];
+                    } else if (o % 4 == 0) {
+                        *reinterpret_cast<float4*>(word) = {sums[o][p], sums[o + 1][p], sums[o + 2][p], sums[o + 3][p]};
+                    }
                 }
             }
+        };
+        // Not with 4 pixels: <3, 4, 10> would spill registers.
+        if (pixels == 2 && column + pixels <= sizes.width_out && first_output + outputs <= sizes.channels_out) {
+            write(std::true_type{});
+        } else {
+            write(std::false_type{});
         }
     }
 
