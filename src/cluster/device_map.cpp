@@ -64,7 +64,8 @@ private:
         const std::size_t count = without.size();
         without.resize(std::min<std::size_t>(count, 8));
         throw ConfigError(fmt::format(
-            "workers.device: {}: {} of {} ranks have no CUDA device ({}): {}{}. Ask Slurm for them (--gpus-per-node=N "
+            "workers.device: {}: ranks without a CUDA device: {} of {} ({}): {}{}. Ask Slurm for them "
+            "(--gpus-per-node=N "
             "--ntasks-per-node=N), look at CUDA_VISIBLE_DEVICES, or write workers.device: cpu; finch doctor tells more",
             word(wishes_.device), count, seen_.size(), why, fmt::join(without, ", "),
             count > without.size() ? fmt::format(" and {} more", count - without.size()) : ""));

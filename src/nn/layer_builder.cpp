@@ -50,8 +50,8 @@ void LayerBuilder::require_channels() const {
 
 void LayerBuilder::require_fit(std::int64_t kernel, std::int64_t padding) const {
     require(kernel <= now_.shape.height + padding && kernel <= now_.shape.width + padding,
-            fmt::format("kernel {} does not fit into its input of {} x {} with {} of padding in all; a smaller "
-                        "kernel, more padding or fewer layers that shrink the image before it would",
+            fmt::format("kernel {} does not fit into its input of {} x {} with {} of padding in all; "
+                        "accepted: a smaller kernel, more padding, or fewer layers before it that shrink the image",
                         kernel, now_.shape.height, now_.shape.width, padding));
 }
 

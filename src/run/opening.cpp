@@ -193,17 +193,15 @@ void check_same_search(const config::Config& config, const store::ArchiveFacts& 
     const config::Config before = config::parse(facts.config, (directory.archive() / "config").string());
     const std::string changes = config::difference(before.fixed_text(), config.fixed_text());
     const std::string advice =
-        "only budget, final, propagator, islands, duplicates, reuse, retries, give_up_after, exchange, workers, "
-        "checkpoint, log and where the data lie (data.path, memory, prefetch) may change between two starts of a run; "
-        "go on with the "
-        "old values, or begin another run with --run DIR, or set "
-        "the old one aside with --fresh";
+        "Only budget, final, propagator, islands, duplicates, reuse, retries, give_up_after, exchange, workers, "
+        "checkpoint, log and where the data lie (data.path, memory, prefetch) may change between two starts of a run. "
+        "Go on with the old values, begin another run with --run DIR, or set the old one aside with --fresh";
     if (!changes.empty()) {
         throw ConfigError(fmt::format("{}: this run was made with another configuration:\n{}\n{}",
                                       directory.root().string(), changes, advice));
     }
     if (data_fingerprint && facts.data_fingerprint != *data_fingerprint) {
-        throw ConfigError(fmt::format("{}: this run was made with other data (checksum {} then, {} now); {}",
+        throw ConfigError(fmt::format("{}: this run was made with other data (checksum {} then, {} now). {}",
                                       directory.root().string(), facts.data_fingerprint, *data_fingerprint, advice));
     }
 }
