@@ -73,7 +73,7 @@ std::string pack(const TestOptions& options) {
             settings.push_back("data.path=" + *options.data);  // data.kind needs a path
         }
         const auto recipe = of_run.recipe(best.individual.genome, best.individual.id.value);
-        // Resets the run's keys for its own kind of data.
+        // If the kinds differ, resets the keys that only the run's kind of data has.
         if (*kind != fmt::format("data.kind={}", word(recipe.data.kind))) {
             settings.insert(settings.end(), {"data.size=auto", "data.grey=false", "data.background=none"});
         }

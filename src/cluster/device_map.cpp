@@ -3,6 +3,7 @@
 #include "finch/base/enum_words.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -64,10 +65,9 @@ private:
         const std::size_t count = without.size();
         without.resize(std::min<std::size_t>(count, 8));
         throw ConfigError(fmt::format(
-            "workers.device: {}: ranks without a CUDA device: {} of {} ({}): {}{}. Ask Slurm for them "
-            "(--gpus-per-node=N "
+            "workers.device: {}: no CUDA device for {} of {} ({}): {}{}. Ask Slurm for GPUs (--gpus-per-node=N "
             "--ntasks-per-node=N), look at CUDA_VISIBLE_DEVICES, or write workers.device: cpu; finch doctor tells more",
-            word(wishes_.device), count, seen_.size(), why, fmt::join(without, ", "),
+            word(wishes_.device), count, counted(std::ssize(seen_), "rank"), why, fmt::join(without, ", "),
             count > without.size() ? fmt::format(" and {} more", count - without.size()) : ""));
     }
 

@@ -334,8 +334,8 @@ TEST_CASE("if a gang has no graph and one member's launch fails, only that membe
     CHECK(together.training(2).advance(1) == State::running);
 }
 
-TEST_CASE("a step without a batch, or without a loss, joins no gang") {
-    for (const bool has_batch : {false, true}) {
+TEST_CASE("a step without a batch or a loss joins no gang") {
+    for (const auto& [has_batch, has_loss] : {std::pair{false, false}, {true, false}, {false, true}}) {
         rehearsal::reset();
         const auto device = backend::make_cuda_device(0);
         std::vector<std::unique_ptr<backend::Device>> streams;
@@ -348,15 +348,18 @@ TEST_CASE("a step without a batch, or without a loss, joins no gang") {
             backend::Device& stream = *streams.emplace_back(device->new_stream());
             backend::StepContext& context = *contexts.emplace_back(
                 stream.make_step_context({.pixels = pixel, .labels = label, .pixels_per_image = 1}, 1));
-            context.fill(std::vector<std::int64_t>{0}, std::vector<backend::StepScalars>(1));
+            context.fill(std::vector<std::int64_t>(30), std::vector<backend::StepScalars>(30));
             float* const sum = buffers.emplace_back(stream.allocate(1)).data();
             float* const one = buffers.emplace_back(stream.allocate(1)).data();
             float* const image = buffers.emplace_back(stream.allocate(1)).data();
             stream.upload(std::vector{1.0F}, one);
             steps.push_back(stream.capture(
-                [has_batch, image, one, sum, &stream, &context] {
+                [has_batch = has_batch, has_loss = has_loss, image, one, sum, &stream, &context] {
                     if (has_batch) {
                         stream.load_batch(context, image);
+                    }
+                    if (has_loss) {
+                        stream.softmax_cross_entropy(context, image, 1, nullptr);
                     }
                     stream.accumulate(one, sum, 1);
                 },

@@ -176,28 +176,36 @@ def plant_in_source(nvcc, folder):
     return failures
 
 
-PLANTED = """.entry apart(.param .u64 apart_param_0)
+PLANTED = """.entry planted(.param .u64 planted_param_0)
 .maxntid 64, 1, 1
-{ .reg .pred %p<2>; .reg .b32 %r<4>;
-mov.u32 %r1, %tid.x;
-setp.eq.u32 %p1, %r1, 37;
-@%p1 bra $end;
-INSTRUCTION
-$end:
+{ .reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<2>;
+ld.param.u64 %rd1, [planted_param_0];
+mov.u32 %r1, INDEX;
+setp.eq.u32 %p1, %r1, NUMBER;
+@%p1 bra $apart;
+INSTRUCTIONS
+$apart:
+APART
 ret;
 }
 """
 
 
 def plant_kernels():
-    """Faults that no small change of a kernel makes: a thread apart from the others."""
+    """Faults that no small change of a kernel makes: a thread apart from the others, or a block that ends before another's barrier."""
     failures = []
-    for instruction, message in (("bar.sync 0;", "does not wait at the barrier"),
-                                 ("shfl.sync.bfly.b32 %r2|%p1, %r1, 1, 31, -1;", "does not take part"),
-                                 ("add.u32 %r2, %r3, 1;", "register %r3, which has no value")):
+    for index, number, instructions, apart, message in (
+            ("%tid.x", 37, "bar.sync 0;", "", "does not wait at the barrier"),
+            ("%tid.x", 37, "shfl.sync.bfly.b32 %r2|%p1, %r1, 1, 31, -1;", "", "does not take part"),
+            ("%tid.x", 37, "add.u32 %r2, %r3, 1;", "", "register %r3, which has no value"),
+            ("%ctaid.x", 1, "st.global.u32 [%rd1], 7;\nret;", "bar.sync 0;\nld.global.u32 %r2, [%rd1];", "without a barrier in between")):
+        text = PLANTED
+        for word, by in (("INDEX", index), ("NUMBER", str(number)), ("INSTRUCTIONS", instructions), ("APART", apart)):
+            text = text.replace(word, by)
         kernels = Kernels()
-        kernels.modules["apart"] = ptx_emulator.Module(PLANTED.replace("INSTRUCTION", instruction), {"apart": "apart"})
-        failures += expect(kernels, (lambda run, _: run.launch("apart", 2, 64, 0, None), (), None), "apart", message)
+        kernels.modules["planted"] = ptx_emulator.Module(text, {"planted": "planted"})
+        failures += expect(kernels, (lambda run, _: run.launch("planted", 2, 64, 0, run.output("word", 1, "u4")), (), None), "planted",
+                           message)
     return failures
 
 

@@ -83,7 +83,7 @@ class Run:
         own, other = (np.frombuffer(ptx_emulator.pack(each)[0], np.uint64) for each in (arguments, with_wrong_pointers(arguments)))
         members, steps = np.array([other, own] + 6 * [other]), np.zeros((2, 8), np.int32)  # a GangSteps: left, is_active
         begins, ends = name.startswith("Load"), name.endswith("Loss") or name.startswith("SoftmaxCrossEntropy")
-        steps[:, 1] = 1, 0 if begins else 1
+        steps[0, 1], steps[1, :2] = 1, (1, 0) if begins else (0, 1)  # a kernel that begins a step finds former values
         self.in_gang, of = False, self.input("gang", steps, writable=True)
         self.launch(f"GangKernel<{name} >" if name.endswith(">") else f"GangKernel<{name}>", (x, y, 3 * z), threads, shared_bytes, members, of, z)
         self.in_gang = True
@@ -691,7 +691,9 @@ def layer_norm(run, size):
 def step_view(run, state, batch, indices, pixels, answers, channels, per_image, class_weights=None, distortions=(0, 0, 0, 0, 0, 0.0),
               predictions=None):
     rows = run.input("rows", np.repeat(state.values["current"], 3))
-    rows.values["samples"] = 7, 8, 9
+    for row, other in zip(rows.values, (3, 1, 2)):
+        for name in ("grad_scale", "average_share", "random_key", "first_sample", "samples"):
+            row[name] *= other
     every = np.full((3, batch), -1, i64)
     every[int(state.values["row"][0])] = indices
     mean_of, deviation = run.normal(channels), np.abs(run.normal(channels)) + 0.5
@@ -707,13 +709,14 @@ def load_batch(run, size, width):
     images = run.input("pixels", run.random.integers(0, 256, (batch + 1, per_image)).astype(np.uint8))
     indices = run.random.permutation(batch + 1)[:batch]
     indices[-1] = -1
-    state = step_state(run, writable=True)
+    state = state_before_step(run)
     view, mean_of, deviation = step_view(run, state, batch, indices, images, None, channels, per_image)
+    row = take_row(state)
     out = run.output("out", (batch, per_image))
     threads = min(256, groups_of(groups_of(per_image, width), 32) * 32)
     parts = groups_of(groups_of(per_image, width), threads)
     run.launch(f"LoadBatch<{width}>", batch * parts, threads, 0, view, out, parts)
-    check_begun(run, state)
+    check_begun(run, state, row)
     every = np.arange(per_image) % channels
     run.check(out, np.where(indices[:, None] < 0, 0, (images.values[indices] / 255.0 - mean_of[every]) / deviation[every]))
 
@@ -752,12 +755,13 @@ def load_each_pixel(run, size, floats, shift, mirrors, cutout, rotation):
     indices = run.random.permutation(batch + 1)[:batch]
     indices[-1] = -1
     distortions = (shift, mirrors, cutout, height, width, rotation)
-    state = step_state(run, writable=True)
+    state = state_before_step(run)
     view, mean_of, deviation = step_view(run, state, batch, indices, images, None, channels, height * width * channels, None,
                                          distortions)
+    row = take_row(state)
     out = run.output("out", (batch, height, width, channels))
     run.launch("LoadEachPixel", *for_each(out.values.size), view, out)
-    check_begun(run, state)
+    check_begun(run, state, row)
     expected = np.zeros(out.values.shape)
     for sample, index in enumerate(indices):
         if index >= 0 and not run.gpu.most_blocks:
@@ -794,9 +798,26 @@ def softmax_cross_entropy(run, size, lanes, weighted):
     check_ended(run, state, (target * (total - rows)).sum(), np.count_nonzero(rows.argmax(1) == label), batch - 1)
 
 
-def check_begun(run, state):
-    for name, expected in (("grad_scale", 1), ("samples", 8), ("first_sample", 5)):  # grad_scale times the loss scale
-        run.check(run.gpu.view(name, state.values["current"][name]), [expected], 0)
+def state_before_step(run):
+    """Returns a state with numbers in all fields of the row."""
+    state = step_state(run, True, 8, **{name: 1 + number for number, name in enumerate(SCALARS)})
+    state.values["current"]["average_share"], state.values["current"]["label_smoothing"] = 0.5, 0.25
+    return state
+
+
+def take_row(state):
+    """Returns state.current, and clears it."""
+    row = state.values["current"][0].copy()
+    state.values["current"] = np.zeros(1, ROW)
+    return row
+
+
+def check_begun(run, state, row):
+    row["grad_scale"] *= state.values["loss_scale"]["scale"][0]
+    for name in ROW.names:
+        for of, expected in [(state.values["current"][name], row[name])] if name != "optimizer" else [
+                (state.values["current"][name][scalar], row[name][scalar]) for scalar in SCALARS]:
+            run.check(run.gpu.view(name, of), expected, 0)
 
 
 def check_ended(run, state, loss, correct, samples):

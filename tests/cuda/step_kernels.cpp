@@ -134,7 +134,7 @@ std::vector<float> loaded(const std::vector<std::uint8_t>& pixels, std::int64_t 
 
 }  // namespace
 
-TEST_CASE("steps: load_batch copies the step's row to `current`, and the loss lets the next row follow") {
+TEST_CASE("steps: load_batch copies the row to `current`, and the loss increments the row's index") {
     const UniqueStream stream = make_stream();
     const DeviceArray rows(std::vector<StepRow>{{.grad_scale = 1}, {.grad_scale = 2, .samples = 7}, {.grad_scale = 3}});
     const DeviceArray state(std::vector<StepState>{{.sums = {.correct = 4}, .loss_scale = {.scale = 8}}});

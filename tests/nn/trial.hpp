@@ -48,7 +48,7 @@ struct Trial {
         context->fill(indices, std::span(&scalars, 1));
         const backend::Pass pass{.step = *context, .mode = mode, .group = group};
         device->next_step(pass.step);
-        device->load_batch(pass.step, model.input());  // begins the step
+        device->load_batch(pass.step, model.input());  // on a GPU, this begins the step
         device->upload(input, model.input());
         model.forward(pass);
         const bool trains = mode == backend::Mode::training;

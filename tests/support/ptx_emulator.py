@@ -374,8 +374,8 @@ class Module:
 # ---- Memory and execution. ----
 
 class Memory:
-    """Bytes, with the threads that have read and written each word of 4 bytes since the last barrier: 0, the number of one thread, the
-    block_of() several threads of one block, or MANY."""
+    """Bytes, with the readers and writers of each word of 4 bytes since the last barrier: 0 (none), the number of a thread, a negative
+    number (Launch.block_of) for several threads of one block, or MANY."""
 
     def __init__(self, size):
         self.bytes = np.zeros(-(-size // 8) * 8, np.uint8)
@@ -521,7 +521,7 @@ class Gpu(Memory):
         return at
 
     def forget_accesses(self, chosen=lambda accesses: slice(None)):
-        """`chosen`: a function that returns which of some accesses to forget; otherwise all."""
+        """Forgets the accesses that the function `chosen` selects from an array of Memory's numbers; by default all."""
         for accesses in (self.readers[:self.used // 4], self.writers[:self.used // 4]):
             accesses[chosen(accesses)] = 0
 
@@ -599,6 +599,7 @@ class Launch:
                          "local": Shared("local", self.count, kernel.local_bytes), "param": Parameters(parameters)}
         self.registers = {}
         self.running = slice(None)
+        self.is_whole = len(blocks) == np.prod(grid)  # all blocks of the grid
 
     def lanes(self):
         return self.every[self.running]
@@ -608,7 +609,7 @@ class Launch:
         return self.number[self.running]
 
     def block_of(self, accesses):
-        """Returns negative numbers for the blocks of `accesses` (Memory)."""
+        """Returns the negative numbers of the blocks of threads. Others of a Memory's numbers are returned as they are."""
         return np.where(accesses > 0, -1 - (accesses - 1) // self.threads_of_block, accesses)
 
     def spread(self, values):
@@ -714,7 +715,8 @@ class Launch:
         self.turn = np.where(released, turns, self.turn)
         self.at = np.where(released, self.turn + self.resume, self.at)
         last = np.unique(self.block[self.at < self.ENDED])
-        if ready.any() and len(last) == 1:  # the barrier of a block that runs alone also orders its accesses to global memory
+        if self.is_whole and ready.any() and len(last) == 1:
+            # The barrier of a block that runs alone also orders the block's accesses to global memory.
             block = self.block_of(self.number[self.block == last[0]][0])
             self.gpu.forget_accesses(lambda accesses: self.block_of(accesses) == block)
         return ready.any()

@@ -116,8 +116,9 @@ public:
 
     /// Throws std::bad_alloc.
     [[nodiscard]] virtual std::unique_ptr<StepContext> make_step_context(const Images& images, std::int64_t batch) = 0;
-    /// Advances the context to its next step, which becomes the current step. Call load_batch() directly afterwards,
-    /// and a loss before the next call: on a GPU, these two do the work of next_step().
+    /// Advances the context to its next step, which becomes the current step. Call load_batch() next, and later one
+    /// loss: each once per step, or once per block of its batch (StepContext::block()). On a GPU these two do the work
+    /// of next_step(): load_batch() begins the step, and the loss ends it.
     virtual void next_step(StepContext& step) = 0;
     /// Writes the normalised images of the current step to `out` (batch, H·W·C).
     virtual void load_batch(StepContext& step, float* out) = 0;

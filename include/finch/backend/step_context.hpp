@@ -70,9 +70,9 @@ struct StepScalars {
 };
 
 /// The data that differ from step to step: images, labels, scalars, and the sums of the losses. The host fills the
-/// context for many steps at a time. Device::next_step() advances the device from one of these steps to the next
-/// without a message from the host. A Device makes the context for one data set and one batch size; only this Device
-/// can use the context.
+/// context for many steps at a time. Device::next_step(), load_batch() and the loss advance the device from one of
+/// these steps to the next without a message from the host. A Device makes the context for one data set and one batch
+/// size; only this Device can use the context.
 class StepContext {
 public:
     virtual ~StepContext() = default;

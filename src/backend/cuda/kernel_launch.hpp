@@ -17,8 +17,9 @@
 //     template <class Thread> FINCH_DEVICE void operator()(Thread& thread) const;
 //
 // or the two bodies of a Cooperative kernel (grid.hpp). The tests can therefore run the same body, including barriers,
-// on a CPU. The first kernel of a step, which loads the batch, has the member `static constexpr bool begins_step =
-// true`. The loss has `ends_step`, and one block: in a gang it counts the member's steps (GangSteps).
+// on a CPU. The kernel that loads the batch, the first of a step, has the member
+// `static constexpr bool begins_step = true`. The loss has `ends_step = true`. Both have one-dimensional grids. In a
+// gang, GangKernel updates GangSteps in these two kernels.
 //
 // In a template, write `grid = Grid{.threads = 64}` with the type: nvcc 13.0 would assign the values of
 // `grid = {.threads = 64}` by position. With nvcc 13.0, the headers of fmt do not compile in a .cu file.
@@ -48,15 +49,15 @@ struct GangKernel {
     FINCH_DEVICE void operator()(Thread& thread) const {
         const int member = thread.block_z() / blocks_z;
         const bool is_active = begins_step<Kernel> ? steps->left[member] > 0 : steps->is_active[member] != 0;
-        if (begins_step<Kernel> && thread.index() == 0) {
-            steps->is_active[member] = is_active ? 1 : 0;  // all blocks of the member write the same value
+        if (begins_step<Kernel> && thread.global_index() == 0) {
+            steps->is_active[member] = is_active ? 1 : 0;
         }
         if (!is_active) {
             return;
         }
         MemberThread<Thread> own(thread, thread.block_z() - member * blocks_z);
         members[member](own);
-        if (ends_step<Kernel> && thread.index() == 0) {
+        if (ends_step<Kernel> && thread.global_index() == 0) {
             steps->left[member] -= 1;
         }
     }

@@ -1,7 +1,5 @@
 #pragma once
 
-#include "finch/base/portable.hpp"
-
 #include "grid.hpp"
 
 #include <cstddef>

@@ -27,7 +27,7 @@ FINCH_DEVICE BlockSums warp_sums(Thread& thread, BlockSums sums) {
 }
 
 /// Sums `own` over all threads of the block, first as a tree over each warp, then as a tree over the warps. Adds the
-/// result to the context's sums, and lets the next step's row follow. Shared memory: one BlockSums per warp.
+/// result to state.sums, and increments state.row. Shared memory: one BlockSums per warp.
 template <class Thread>
 FINCH_DEVICE void end_step(Thread& thread, BlockSums own, StepState& state) {
     auto* of_warps = thread.template shared<BlockSums>();

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-// Kernels for the state of a step: its number within a gang, and its dynamic loss scaling
+// Kernels for the steps that a gang's members have left, and for dynamic loss scaling
 // (finch/backend/loss_scale.hpp). The state is on the device, so that a step needs no message from the host.
 namespace finch::backend::cuda {
 
