@@ -15,8 +15,8 @@ namespace finch::backend::cuda {
 
 /// Sets the numbers of steps that the members of a gang will execute.
 void launch_set_gang_steps(cudaStream_t stream, GangSteps* steps, const std::array<std::int32_t, most_members>& left);
-/// Copies the step's row to state->current, multiplies its grad_scale by the loss scale, and writes the step's images to
-/// `out` (batch, H·W·C).
+/// Copies the step's row to state->current, multiplies its grad_scale by the loss scale, and writes the step's images
+/// to `out` (batch, H·W·C).
 void launch_load_batch(cudaStream_t stream, const StepView& step, float* out);
 /// Adds the losses to state->sums, and increments state->row. `grad` may be null.
 void launch_softmax_cross_entropy(cudaStream_t stream, const StepView& step, const float* logits, std::int64_t classes,
