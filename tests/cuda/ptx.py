@@ -164,13 +164,14 @@ def plant_in_ptx(kernels, case_of):
 
 def plant_in_source(nvcc, folder):
     failures = []
-    for text, wrong, *messages in (("i < batch * channels", "i <= batch * channels", "MeanForward<", "thread", "out of bounds"),
-                                   ("i % channels;", "(i + 1) % channels;", "MeanForward", "values are wrong"),
-                                   ("y[i] = convert<Y>(sum", "const_cast<X*>(x)[i] = convert<X>(sum", "MeanForward",
+    for text, wrong, *messages in (("there = column < width;", "there = column <= width;", "PoolingForward<", "thread", "out of bounds"),
+                                   ("/ static_cast<float>(s.window)", "/ static_cast<float>(s.window + 1)", "PoolingForward",
+                                    "values are wrong"),
+                                   ("y[to] = static_cast<Y>(", "const_cast<X*>(x)[to] = static_cast<X>(", "PoolingForward",
                                     "writes to x, which is an input")):
-        source = (KERNELS / "mean.cu").read_text()
+        source = (KERNELS / "pooling.cu").read_text()
         assert text in source
-        changed = pathlib.Path(folder, "mean.cu")
+        changed = pathlib.Path(folder, "pooling.cu")
         changed.write_text(source.replace(text, wrong, 1))
         failures += expect(Kernels().add(compile_ptx(nvcc, changed, folder)), find_case("mean", "awkward"), *messages)
     return failures

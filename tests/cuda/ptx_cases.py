@@ -167,14 +167,23 @@ def concatenate(run, size, kind):
     run.check(grad_b, of_b, 0, kind)
 
 
+def row_grid(lines, elements):
+    threads = min(256, groups_of(elements, 32) * 32)
+    parts = groups_of(elements, threads)
+    return (lines * parts, threads, 0), parts
+
+
 @case((1, 4, 2), (3, 35, 7), (64, 784, 10), *PAIRS)
 def mean(run, size, of, to):
     batch, pixels, channels = size
     [(x, of_x)], [(grad_y, of_grad)] = run.numbers(of, x=size), run.numbers(to, grad_y=(batch, channels))
     [y], [grad_x] = run.numbers_out(to, y=(batch, channels)), run.numbers_out(of, grad_x=size)
-    run.launch(f"MeanForward<{of}, {to}>", *for_each(batch * channels), *i64(size), x, y)
+    sizes = [1, pixels, channels, 1, 1, pixels, 1, 0, pixels]  # one window
+    launch, parts = row_grid(batch, channels)
+    run.launch(f"PoolingForward<{of}, {to}>", *launch, sizes, parts, x, y, None)
     run.check(y, of_x.mean(1), kind=to)
-    run.launch(f"MeanBackward<{of}, {to}>", *for_each(x.values.size), *i64(size), grad_y, grad_x)
+    launch, parts = row_grid(batch, pixels * channels)
+    run.launch(f"PoolingBackward<{of}, {to}>", *launch, sizes, parts, grad_y, None, grad_x)
     run.check(grad_x, np.repeat(of_grad[:, None] / pixels, pixels, 1), kind=of)
 
 
@@ -199,14 +208,9 @@ def pooling(run, size, kind, types):
         window = np.stack([values[:, r, c] for r, c in inside])
         expected[:, row, column] = window.max(0) if kind == "max" else window.sum(0) / kernel**2
         places[:, row, column] = np.array([r * width + c for r, c in inside])[window.argmax(0)]  # argmax finds NaN, too
-    sizes = [height, width, channels, *out, kernel, stride, padding]
+    sizes = [height, width, channels, *out, kernel, stride, padding, kernel**2]
     [(grad_y, of_grad)], [grad_x] = run.numbers(to, grad_y=y.values.shape), run.numbers_out(of, grad_x=x.values.shape)
-
-    def grid(lines, elements):
-        threads = min(256, groups_of(elements, 32) * 32)
-        parts = groups_of(elements, threads)
-        return (lines * parts, threads, 0), parts
-    launch, parts = grid(batch * out[0], out[1] * channels)
+    launch, parts = row_grid(batch * out[0], out[1] * channels)
     run.launch("PoolingForward" + of_types, *launch, sizes, parts, x, y, winners if kind == "max" else None)
     if kind == "max":
         run.check(winners, places, 0)
@@ -214,7 +218,7 @@ def pooling(run, size, kind, types):
         run.check(y, np.nan_to_num(expected), 0, to)
     else:
         run.check(y, expected, kind=to)
-    launch, parts = grid(batch * height, width * channels)
+    launch, parts = row_grid(batch * height, width * channels)
     run.launch("PoolingBackward" + of_types, *launch, sizes, parts, grad_y, winners if kind == "max" else None, grad_x)
     expected = np.zeros((batch, height * width, channels))
     for n, row, column, channel in np.ndindex(*of_grad.shape):

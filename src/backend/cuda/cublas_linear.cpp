@@ -26,17 +26,10 @@ Matrix make_matrix(std::int64_t rows, std::int64_t columns) {
 }
 
 cublasComputeType_t compute_type(Precision precision) {
-    switch (precision) {
-        case Precision::float32:
-            break;
-        case Precision::tf32:
-            return CUBLAS_COMPUTE_32F_FAST_TF32;
-        case Precision::bfloat16:
-            return CUBLAS_COMPUTE_32F_FAST_16BF;
-        case Precision::float16:
-            return CUBLAS_COMPUTE_32F_FAST_16F;
-    }
-    return CUBLAS_COMPUTE_32F;
+    return precision == Precision::tf32       ? CUBLAS_COMPUTE_32F_FAST_TF32
+           : precision == Precision::bfloat16 ? CUBLAS_COMPUTE_32F_FAST_16BF
+           : precision == Precision::float16  ? CUBLAS_COMPUTE_32F_FAST_16F
+                                              : CUBLAS_COMPUTE_32F;
 }
 
 /// The product c (m, n) = op(a) · op(b), all column-major. `a` is (k, m) if transposed, otherwise (m, k). `b` is (n, k)

@@ -22,15 +22,9 @@ constexpr std::int64_t bias_id = 3;
 constexpr std::int64_t y_id = 4;
 
 fe::DataType_t type_of(TensorType type) {
-    switch (type) {
-        case TensorType::float32:
-            break;
-        case TensorType::bfloat16:
-            return fe::DataType_t::BFLOAT16;
-        case TensorType::float16:
-            return fe::DataType_t::HALF;
-    }
-    return fe::DataType_t::FLOAT;
+    return type == TensorType::bfloat16  ? fe::DataType_t::BFLOAT16
+           : type == TensorType::float16 ? fe::DataType_t::HALF
+                                         : fe::DataType_t::FLOAT;
 }
 
 /// Returns the strides of (n, c, h, w) in NHWC.
@@ -96,14 +90,8 @@ private:
         if (!request_.is_fused) {
             return sums;
         }
-        const Dimensions sizes{1, request_.shape.channels_out, 1, 1};
-        const TensorPointer bias = graph_->tensor(
-            fe::graph::Tensor_attributes()
-                .set_name("bias")
-                .set_dim(sizes)
-                .set_stride({request_.shape.channels_out, 1, request_.shape.channels_out, request_.shape.channels_out})
-                .set_data_type(fe::DataType_t::FLOAT)
-                .set_uid(bias_id));
+        const TensorPointer bias = read("bias", {1, request_.shape.channels_out, 1, 1}, bias_id);
+        bias->set_data_type(fe::DataType_t::FLOAT);
         sums = graph_->pointwise(sums, bias, pointwise(fe::PointwiseMode_t::ADD));
         if (request_.shape.activation == Activation::relu) {
             sums = graph_->pointwise(sums, pointwise(fe::PointwiseMode_t::RELU_FWD));

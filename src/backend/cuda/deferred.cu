@@ -67,9 +67,9 @@ struct CopyWeights {
             const std::int64_t at = (out.row * of.channels_in + in.column) * of.taps + out.column;  // canonical
             if (!unpacks) {
                 const float weight = there ? static_cast<const float*>(of.from)[at] : 0.0F;
-                static_cast<Packed*>(of.to)[i] = convert<Packed>(weight);
+                static_cast<Packed*>(of.to)[i] = static_cast<Packed>(weight);
             } else if (there) {
-                static_cast<float*>(of.to)[at] = convert<float>(static_cast<const Packed*>(of.from)[i]);
+                static_cast<float*>(of.to)[at] = static_cast<float>(static_cast<const Packed*>(of.from)[i]);
             }
         }
     }

@@ -43,16 +43,9 @@ ConvolutionShape over_padded_images(ConvolutionShape shape) {
 
 /// Returns the type to which inputs are rounded before they are multiplied.
 TensorType type_of(Precision precision) {
-    switch (precision) {
-        case Precision::float32:
-        case Precision::tf32:
-            break;
-        case Precision::bfloat16:
-            return TensorType::bfloat16;
-        case Precision::float16:
-            return TensorType::float16;
-    }
-    return TensorType::float32;
+    return precision == Precision::bfloat16  ? TensorType::bfloat16
+           : precision == Precision::float16 ? TensorType::float16
+                                             : TensorType::float32;
 }
 
 /// Returns the bytes of all tensors of a request. Engines for float32 in NHWC keep copies of the tensors in another
@@ -107,10 +100,9 @@ std::vector<CudnnRequest> candidates(ConvolutionPass pass, const ConvolutionShap
 }
 
 std::string type_name(const CudnnRequest& request) {
-    if (request.type == TensorType::float32) {
-        return "float32";
-    }
-    return request.type == TensorType::bfloat16 ? "bfloat16" : "float16";
+    return request.type == TensorType::float32    ? "float32"
+           : request.type == TensorType::bfloat16 ? "bfloat16"
+                                                  : "float16";
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ struct PoolingSizes {
     int height, width, channels;
     int height_out, width_out;
     int kernel, stride, padding;
+    int window;  ///< the number by which the sum over a window is divided
 
     /// Returns the offset of an element of x in NHWC. offset_out() returns that of an element of y.
     [[nodiscard]] FINCH_DEVICE std::int64_t offset(int sample, int row, int column, int channel) const {
@@ -71,7 +72,7 @@ struct PoolingForward {
         std::int32_t winner = -1;
         for (int row = top < 0 ? 0 : top; row < top + s.kernel && row < s.height; ++row) {
             for (int column = left < 0 ? 0 : left; column < left + s.kernel && column < s.width; ++column) {
-                const float value = convert<float>(x[s.offset(place.sample, row, column, place.channel)]);
+                const float value = static_cast<float>(x[s.offset(place.sample, row, column, place.channel)]);
                 sum += value;
                 if (winner < 0 || value > best || value != value) {
                     best = value;
@@ -80,7 +81,7 @@ struct PoolingForward {
             }
         }
         const std::int64_t to = s.offset_out(place.sample, place.row, place.column, place.channel);
-        y[to] = convert<Y>(winners == nullptr ? sum / static_cast<float>(s.kernel * s.kernel) : best);
+        y[to] = static_cast<Y>(winners == nullptr ? sum / static_cast<float>(s.window) : best);
         if (winners != nullptr) {
             winners[to] = winner;
         }
@@ -112,11 +113,11 @@ struct PoolingBackward {
         for (int i = first_window(place.row); i <= last_window(place.row, s.height_out); ++i) {
             for (int j = first_window(place.column); j <= last_window(place.column, s.width_out); ++j) {
                 const std::int64_t from = s.offset_out(place.sample, i, j, place.channel);
-                sum += winners == nullptr || winners[from] == self ? convert<float>(grad_y[from]) : 0.0F;
+                sum += winners == nullptr || winners[from] == self ? static_cast<float>(grad_y[from]) : 0.0F;
             }
         }
         grad_x[s.offset(place.sample, place.row, place.column, place.channel)] =
-            convert<X>(winners == nullptr ? sum / static_cast<float>(s.kernel * s.kernel) : sum);
+            static_cast<X>(winners == nullptr ? sum / static_cast<float>(s.window) : sum);
     }
 
 private:
@@ -140,7 +141,22 @@ PoolingSizes sizes_of(const PoolingShape& shape) {
             .width_out = narrow(shape.width_out()),
             .kernel = narrow(shape.kernel),
             .stride = narrow(shape.stride),
-            .padding = narrow(shape.padding)};
+            .padding = narrow(shape.padding),
+            .window = narrow(shape.kernel * shape.kernel)};
+}
+
+/// One window over all pixels, which are in one row.
+PoolingSizes sizes_of(const MeanShape& shape) {
+    const auto pixels = static_cast<int>(shape.pixels);
+    return {.height = 1,
+            .width = pixels,
+            .channels = static_cast<int>(shape.channels),
+            .height_out = 1,
+            .width_out = 1,
+            .kernel = pixels,
+            .stride = 1,
+            .padding = 0,
+            .window = pixels};
 }
 
 /// A grid of blocks over rows of pixels, as PoolingPlace needs it.
@@ -158,13 +174,13 @@ struct RowGrid {
 template <class X, class Y>
 class PoolingOperation : public Operation {
 public:
-    PoolingOperation(Stream& stream, const PoolingShape& shape)
+    PoolingOperation(Stream& stream, const PoolingSizes& sizes, std::int64_t batch, Pooling kind)
         : stream_(stream.get()),
-          sizes_(sizes_of(shape)),
-          out_(shape.batch * shape.height_out(), shape.width_out() * shape.channels),
-          in_(shape.batch * shape.height, shape.width * shape.channels) {
-        if (shape.kind == Pooling::max) {
-            const std::int64_t outputs = shape.batch * shape.height_out() * shape.width_out() * shape.channels;
+          sizes_(sizes),
+          out_(batch * sizes.height_out, std::int64_t{sizes.width_out} * sizes.channels),
+          in_(batch * sizes.height, std::int64_t{sizes.width} * sizes.channels) {
+        if (kind == Pooling::max) {
+            const std::int64_t outputs = batch * sizes.height_out * sizes.width_out * sizes.channels;
             winners_ = stream.allocate(static_cast<std::size_t>(outputs) * sizeof(std::int32_t));
         }
     }
@@ -200,16 +216,24 @@ private:
     StreamMemory winners_;  ///< of the last forward(); null for averages
 };
 
+std::unique_ptr<Operation> make_pooling(Stream& stream, const auto& shape, Pooling kind) {
+    return with_number(shape.x_type, [&](auto x) {
+        return with_number(shape.y_type, [&](auto y) -> std::unique_ptr<Operation> {
+            return std::make_unique<PoolingOperation<typename decltype(x)::type, typename decltype(y)::type>>(
+                stream, sizes_of(shape), shape.batch, kind);
+        });
+    });
+}
+
 }  // namespace
 
 template <>
 std::unique_ptr<Operation> make(Stream& stream, const PoolingShape& shape) {
-    return with_number(shape.x_type, [&](auto x) {
-        return with_number(shape.y_type, [&](auto y) -> std::unique_ptr<Operation> {
-            return std::make_unique<PoolingOperation<typename decltype(x)::type, typename decltype(y)::type>>(stream,
-                                                                                                              shape);
-        });
-    });
+    return make_pooling(stream, shape, shape.kind);
+}
+template <>
+std::unique_ptr<Operation> make(Stream& stream, const MeanShape& shape) {
+    return make_pooling(stream, shape, Pooling::average);
 }
 
 }  // namespace finch::backend::cuda

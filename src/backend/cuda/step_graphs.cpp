@@ -3,7 +3,6 @@
 #include "finch/base/log.hpp"
 
 #include <exception>
-#include <utility>
 
 namespace finch::backend::cuda {
 namespace {
@@ -12,40 +11,25 @@ namespace {
 /// negligible, and its instantiation takes only milliseconds (100 nodes: 0.13 ms).
 constexpr std::int64_t many = 32;
 
-/// A capture in progress. The destructor always ends the capture: a stream that is still capturing rejects all other
-/// calls.
-class Capture {
-public:
-    explicit Capture(cudaStream_t stream) : stream_(stream) {
-        FINCH_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
-    }
-    ~Capture() {
-        if (stream_ != nullptr) {
-            cudaGraph_t graph = nullptr;
-            static_cast<void>(cudaStreamEndCapture(stream_, &graph));
-            static_cast<void>(cudaGetLastError());
-            UniqueGraph unwanted(graph);
-        }
-    }
-    Capture(const Capture&) = delete;
-    Capture& operator=(const Capture&) = delete;
-
-    [[nodiscard]] UniqueGraph end() {
-        cudaGraph_t graph = nullptr;
-        FINCH_CUDA(cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph));
-        return UniqueGraph(graph);
-    }
-
-private:
-    cudaStream_t stream_;
-};
-
 UniqueGraph captured(cudaStream_t stream, std::int64_t times, const std::function<void()>& work) {
-    Capture capture(stream);
-    for (std::int64_t i = 0; i < times; ++i) {
-        work();
+    FINCH_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    std::exception_ptr failure;
+    try {
+        for (std::int64_t i = 0; i < times; ++i) {
+            work();
+        }
+    } catch (...) {
+        failure = std::current_exception();
     }
-    return capture.end();
+    cudaGraph_t graph = nullptr;
+    const cudaError_t code = cudaStreamEndCapture(stream, &graph);  // a stream that captures rejects all other calls
+    UniqueGraph owned(graph);
+    if (failure) {
+        static_cast<void>(cudaGetLastError());
+        std::rethrow_exception(failure);
+    }
+    FINCH_CUDA(code);
+    return owned;
 }
 
 /// Allocates all memory of the graph, so that no launch fails for lack of memory.

@@ -25,8 +25,8 @@ struct CopyChannels {
     FINCH_DEVICE void operator()(Thread& thread) const {
         for (std::int64_t i = thread.global_index(); i < rows * channels_to; i += thread.global_count()) {
             const MatrixPlace place(i, channels_to);
-            to[i] = place.column < channels_from ? convert<To>(from[place.row * channels_from + place.column])
-                                                 : convert<To>(0.0F);
+            to[i] = place.column < channels_from ? static_cast<To>(from[place.row * channels_from + place.column])
+                                                 : static_cast<To>(0.0F);
         }
     }
 };
@@ -47,7 +47,7 @@ struct ConvertNumbers {
             const auto read = load<width>(from + i * width);
             Vector<To, width> converted;
             FINCH_UNROLL for (int k = 0; k < width; ++k) {
-                converted.numbers[k] = convert<To>(read.numbers[k]);
+                converted.numbers[k] = static_cast<To>(read.numbers[k]);
             }
             store(converted, to + i * width);
         }
@@ -77,8 +77,8 @@ struct MoveImages {
             const std::int64_t column = line.column - down;
             const bool is_there = row >= 0 && row < height && column >= 0 && column < width && pixel.column < channels;
             to[i] = is_there
-                        ? convert<To>(from[((image.row * height + row) * width + column) * channels + pixel.column])
-                        : convert<To>(0.0F);
+                        ? static_cast<To>(from[((image.row * height + row) * width + column) * channels + pixel.column])
+                        : static_cast<To>(0.0F);
         }
     }
 };

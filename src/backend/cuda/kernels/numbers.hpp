@@ -10,31 +10,16 @@
 
 namespace finch::backend::cuda {
 
-/// Converts between float and __nv_bfloat16 or __half, rounding to nearest even. Values beyond the range of __half
-/// become infinite.
-template <class To, class From>
-[[nodiscard]] FINCH_DEVICE To convert(From value) {
-    if constexpr (std::is_same_v<To, From>) {
-        return value;
-    } else if constexpr (std::is_same_v<From, __nv_bfloat16>) {
-        return __bfloat162float(value);
-    } else if constexpr (std::is_same_v<From, __half>) {
-        return __half2float(value);
-    } else if constexpr (std::is_same_v<To, __nv_bfloat16>) {
-        return __float2bfloat16_rn(value);
-    } else {
-        return __float2half_rn(value);
-    }
-}
-
-/// Neighbouring numbers that a thread reads or writes at once, at most 16 bytes per instruction.
+/// Neighbouring numbers that a thread reads or writes at once, at most 16 bytes per instruction. A number is float,
+/// __nv_bfloat16 or __half. CUDA's conversions round to nearest even; values beyond the range of __half become
+/// infinite.
 template <class Number, int width>
 struct alignas(std::min(std::size_t{16}, width * sizeof(Number))) Vector {
     Number numbers[width];
 
     /// Returns number k as a float.
-    [[nodiscard]] FINCH_DEVICE float at(int k) const { return convert<float>(numbers[k]); }
-    FINCH_DEVICE void set(int k, float value) { numbers[k] = convert<Number>(value); }
+    [[nodiscard]] FINCH_DEVICE float at(int k) const { return static_cast<float>(numbers[k]); }
+    FINCH_DEVICE void set(int k, float value) { numbers[k] = static_cast<Number>(value); }
 };
 
 /// Reads `width` numbers. `from` must be aligned like a Vector, as for store().
