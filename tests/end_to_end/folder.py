@@ -109,6 +109,9 @@ def results(folder):
     for run in ("folder", "random"):  # data.size and data.background of `random` are for its folder
         said = folder.run(1, "test", run, "--data", "photos.h5", "--set", "data.kind=hdf5")
         check("test loss" in said, f"{run}: test on HDF5\n{said}")
+    make(folder.path / "large", lambda: (20, 20))
+    said = folder.run(1, "test", "random", "--data", "large", "--set", "data.kind=folder")
+    check("(30 images)" in said, f"the run's data.size is not used for other data of its kind\n{said}")
     (folder.path / "photos").rename(folder.path / "moved")
     folder.run(2, "evolve", "photos.yaml", "--run", "folder", "--set", "data.path=moved", "--set", "search.budget.evaluations=5")
     check(len(individuals(folder.path / "folder")) == 5, "a resume does not go on with a moved folder")
