@@ -33,6 +33,16 @@ TEST_CASE("the message for an invalid value has the file, line, path, problem an
     CHECK(begins(problem_of("just words"), "file.yaml:1: 'just words' is no section"));
 }
 
+TEST_CASE("whole numbers: 3.0 is refused with a hint, and numbers beyond 64 bits are out of range") {
+    const auto with = [](const std::string& epochs) { return problem_of("training: {epochs: " + epochs + "}"); };
+
+    CHECK(contains(with("3.0"), "'3.0' is no whole number (did you mean 3?); accepted"));
+    CHECK(contains(with("-1e3"), "'-1e3' is no whole number (did you mean -1000?); accepted"));
+    CHECK(contains(with("2.5"), "'2.5' is no whole number; accepted"));
+    CHECK(contains(with("1e16"), "'1e16' is no whole number; accepted"));
+    CHECK(contains(with("99999999999999999999"), "'99999999999999999999' is out of range; accepted"));
+}
+
 TEST_CASE("search.inherit needs trainings, rungs, one objective, and no final choice") {
     const auto with = [](const std::string& keys) { return problem_of("search:\n  inherit: {parents: 2}\n" + keys); };
 

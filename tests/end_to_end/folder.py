@@ -91,7 +91,14 @@ def same_search(folder):
         said = folder.run(0, "plan", "photos.yaml", "--nodes", "1", "--ranks-per-node", "2", "--set",
                           f"data={{kind: folder, path: photos, {'validation: own' if own else 'validation_samples: 12'}}}")
         check((f"warning: {unused}" in said) != own, f"the warning about the folder val, where data.validation is {'own' if own else 'random'}\n{said}")
-    said = folder.run(2, "evolve", "photos.yaml", "--run", "random", "--set", "data={kind: folder, path: photos, validation_samples: 12}")
+        check(" I photos: skipped hidden files: 1" in said, f"plan does not log as evolve\n{said}")
+    shutil.copytree(folder.path / "photos", folder.path / "more")
+    said = folder.run(0, "plan", "photos.yaml", "--nodes", "1", "--ranks-per-node", "2", "--set",
+                      "data={kind: folder, systems: [{path: photos}, {path: more}], validation_samples: 12}")
+    both = (f"warning: {unused}", f"warning: {unused.replace('photos', 'more')}")
+    check(all(warning in said for warning in both), f"not a warning about each system\n{said}")
+    data = "{kind: folder, path: photos, size: [14, 14], background: [0, 0, 0], validation_samples: 12}"
+    said = folder.run(2, "evolve", "photos.yaml", "--run", "random", "--set", f"data={data}")
     check(said.count(f" W {unused}") == 1, f"not one warning\n{said}")
     passed("a search on a folder is the one on the file of images_to_hdf5.py, bit for bit; files are counted once")
 
@@ -99,7 +106,12 @@ def same_search(folder):
 def results(folder):
     said = folder.run(1, "test", "folder")
     check("(30 images)" in said and all(f"  {i} {name} " in said for i, name in enumerate(COLOURS)), said)
-    check("test loss" in folder.run(1, "test", "folder", "--data", "photos.h5", "--set", "data.kind=hdf5"), "test on HDF5")
+    for run in ("folder", "random"):  # data.size and data.background of `random` are for its folder
+        said = folder.run(1, "test", run, "--data", "photos.h5", "--set", "data.kind=hdf5")
+        check("test loss" in said, f"{run}: test on HDF5\n{said}")
+    make(folder.path / "large", lambda: (20, 20))
+    said = folder.run(1, "test", "random", "--data", "large", "--set", "data.kind=folder")
+    check("(30 images)" in said, f"the run's data.size is not used for other data of its kind\n{said}")
     (folder.path / "photos").rename(folder.path / "moved")
     folder.run(2, "evolve", "photos.yaml", "--run", "folder", "--set", "data.path=moved", "--set", "search.budget.evaluations=5")
     check(len(individuals(folder.path / "folder")) == 5, "a resume does not go on with a moved folder")

@@ -74,6 +74,15 @@ def check_warnings(folder):
     output = folder.run(0, "plan", *other, *FOUR)
     check("training.epochs: 3 → 4" in output and "warning: finch evolve refuses this run directory: " + refused[len("finch: "):] in output,
           f"evolve says\n{refused}\nplan says\n{output}")
+    for name, objective in (("function", "{function: sphere}"), ("program", "{command: 'echo finch loss={x}'}")):
+        space = "" if name == "function" else ", space: {x: {real: [0, 1]}}"
+        search = f"{{objective: {objective}{space}, budget: {{evaluations: 2}}}}"
+        folder.write(f"{name}.yaml", f"name: {name}\nsearch: {search}\n")
+        folder.run(1, "evolve", f"{name}.yaml")
+        output = folder.run(0, "plan", f"{name}.yaml", *FOUR)
+        check("warning" not in output, f"a warning about the same search\n{output}")
+        output = folder.run(0, "plan", f"{name}.yaml", *FOUR, "--set", "seed=8")
+        check("warning: finch evolve refuses this run directory: " in output and "seed: 1 → 8" in output, output)
     for name in ("population.h5", "population.h5.previous"):
         (folder.path / "runs/tiny" / name).write_bytes(b"no archive")
     unreadable = "runs/tiny/population.h5: neither the archive nor its predecessor can be read"

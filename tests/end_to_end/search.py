@@ -83,6 +83,7 @@ with Folder() as folder:
     trained = folder.run(2, "train", "tiny.yaml", "--gene", "layers=2", "--gene", "activation=tanh", "--gene", "lr=0.5")
     one = individuals(next((folder.path / "runs").glob("tiny-train-*")))
     check(len(one) == 1 and abs(next(iter(one.values()))["lr"] - 0.5) < 1e-12, f"finch train: {trained}")
+    check("use its network" in trained and "continue it" not in trained, f"continued as a search: {trained}")
     passed("finch train trains one individual with the genes that it is given")
 
     folder.run(4, "evolve", "tiny.yaml", "--fresh", "--set", "search.budget.evaluations=4")

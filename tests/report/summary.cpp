@@ -40,22 +40,24 @@ public:
         return individuals_.emplace_back(one);
     }
 
-    [[nodiscard]] std::vector<report::Sentence> sentences() {
+    [[nodiscard]] report::SummaryInput input() {
         for (const Individual& one : individuals_) {
             population_.merge(one);
         }
         individuals_.clear();
-        return report::summary({.space = space,
-                                .population = population_,
-                                .facts = facts,
-                                .competition = competition,
-                                .run = "runs/a",
-                                .commands = commands,
-                                .results = results,
-                                .trains = trains,
-                                .epochs = 6,
-                                .accepts = accepts});
+        return {.space = space,
+                .population = population_,
+                .facts = facts,
+                .competition = competition,
+                .run = "runs/a",
+                .commands = commands,
+                .results = results,
+                .trains = trains,
+                .epochs = 6,
+                .accepts = accepts};
     }
+
+    [[nodiscard]] std::vector<report::Sentence> sentences() { return report::summary(input()); }
 
     /// All sentences of one topic, each in a line.
     [[nodiscard]] std::string about(Topic topic) {
@@ -189,6 +191,13 @@ TEST_CASE("a training of one individual with given genes is not judged or contin
     }
     CHECK_FALSE(mentions(run.about(Topic::next), "continue it"));
     CHECK(mentions(run.about(Topic::next), "use its network"));
+    run.facts.budget_evaluations = 2;
+    CHECK(mentions(run.about(Topic::next), "continue it"));
+
+    SmallRun search;
+    search.facts.budget_evaluations = 1;
+    search.next(0.5);
+    CHECK(mentions(search.about(Topic::next), "continue it"));
 }
 
 TEST_CASE("an improvement within the noise of the validation samples is called so") {
@@ -469,18 +478,23 @@ TEST_CASE("next: commands name programs as the user can type them, and oversubsc
     CHECK(run.about(Topic::next) == "watch it: build/finch show runs/a --follow\n");
 }
 
-TEST_CASE("the text has lines of at most 100 columns, except commands") {
-    SmallRun run = converged_run();
-    static_cast<void>(run.sentences());
-    search::Population population(search::ExchangeKind::none, 1);
+TEST_CASE("the text has lines of at most 100 columns, except commands; lines of one sentence are aligned") {
+    CHECK(report::summary_text(SmallRun().input()) == "summary\n  - Nothing is evaluated yet.\n");
 
-    const std::string text = report::summary_text({.space = run.space,
-                                                   .population = population,
-                                                   .facts = run.facts,
-                                                   .competition = run.competition,
-                                                   .run = "runs/a"});
+    SmallRun run;
+    run.next(0.10).parameters = 5000;
+    run.next(0.11).parameters = 700;
+    run.results = classification_results("validation", 100, 0.9);
+    run.commands.program = std::string(100, 'x');
+    const std::string text = report::summary_text(run.input());
 
-    CHECK(text == "summary\n  - Nothing is evaluated yet.\n");
+    CHECK(mentions(
+        text,
+        "\n  - 1 other network is equally good, given 100 validation samples: its error is at most 17.44 %, the\n"
+        "    upper end of the best one's 95 % interval; 0.0.2 has 700 parameters instead of 5000.\n"));
+    CHECK(mentions(text, "\n  use its network: " + run.commands.program + " export runs/a --format pytorch\n"));
+    run.results = classification_results("validation", 1000, 0.9);  // "the" would end in column 101
+    CHECK(mentions(report::summary_text(run.input()), " %,\n    the upper end of "));
 }
 
 TEST_CASE("Wilson's interval: 10 of 100, none, all, no samples") {
