@@ -78,7 +78,7 @@ std::string longest_path(std::string path, const Tree& value) {
 std::vector<std::string> paths_to_name(const std::string& name, const Tree& value, const std::string& around) {
     constexpr std::size_t most = 3;
     std::vector<std::string> paths = paths_of_key(name);
-    std::erase(paths, around);
+    std::erase_if(paths, [&](const std::string& path) { return path == around || path == around + "." + name; });
     const auto outside = std::stable_partition(paths.begin(), paths.end(),
                                                [&](const std::string& path) { return path.starts_with(around + "."); });
     paths.erase(outside == paths.begin() ? paths.end() : outside, paths.end());

@@ -225,6 +225,9 @@ TEST_CASE("the message for an unknown key or word suggests the most similar know
                  "file.yaml:3: model[1].conv.kernal: unknown key (did you mean 'kernel'?)"));
     CHECK(begins(problem_of("search:\n  objective: {function: spere}\n"),
                  "file.yaml:2: search.objective.function: 'spere' is unknown (did you mean 'sphere'?)"));
+    // The key of another objective: no hint at the key itself.
+    CHECK(begins(problem_of("search: {objective: {command: a, dimensions: 7}}\n"),
+                 "file.yaml:1: search.objective.dimensions: unknown key; accepted: "));
     CHECK(contains(problem_of("search:\n  objective: validation_los\n"), "did you mean 'validation_loss'?"));
 }
 
