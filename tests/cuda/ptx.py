@@ -92,7 +92,7 @@ def run_cases(kernels, only):
     for function, variant, sizes in ptx_cases.CASES:
         launched = {}
         for name, in_gang in (("small", False), ("awkward", False), ("gang", True)):
-            if in_gang and function in (ptx_cases.persistent_batch_norm, ptx_cases.halves_of_batch_norm):
+            if in_gang and function is ptx_cases.persistent_batch_norm:
                 continue
             if in_gang:  # at the small size, unless the awkward size launches more kernels
                 name = "small" if launched.get("awkward", set()) <= launched.get("small", set()) else "awkward"
@@ -132,10 +132,11 @@ def plant_in_ptx(kernels, case_of):
              "not a multiple of 16", "ld.shared.v4.f32"),
             *(("DirectConvolution<3, 4, 5>", rf"(?s)((?:bar\.sync.*?){{{barriers}}})bar\.sync\s+0;", r"\1", "without a barrier in between")
               for barriers in (1, 2)),  # without its other barriers
-            ("BatchNormApply<__nv_bfloat16, __nv_bfloat16, 8>", r"(ld\.global\.v4\.u32[^;]*)\]", r"\1+8]", "not a multiple of 16"),
-            ("BatchNormApply<__nv_bfloat16, __nv_bfloat16, 8>", r"st\.global\.v4\.u32 (.*\[%rd\d+)\]", r"st.global.v4.u32 \1+16]",
+            ("HalfKernel<PersistentBatchNorm<__nv_bfloat16, __nv_bfloat16, 8, false>, false>", r"(ld\.global\.v4\.u32[^;]*)\]", r"\1+8]",
+             "not a multiple of 16"),
+            ("BiasActivation<__nv_bfloat16, __nv_bfloat16, 8>", r"st\.global\.v4\.u32 (.*\[%rd\d+)\]", r"st.global.v4.u32 \1+16]",
              "out of bounds", "behind the start of y"),
-            ("BatchNormApplyGradient<__nv_bfloat16, float, 8>", r"cvt\.rn\.bf16", "cvt.rz.bf16",
+            ("HalfKernel<PersistentBatchNorm<__nv_bfloat16, float, 8, true>, false>", r"cvt\.rn\.bf16", "cvt.rz.bf16",
              "does not know the opcode cvt.rz.bf16.f32"),
             ("BiasGradientPart<__nv_bfloat16, 8>", r"(st\.global\.v4\.u32[^{]*\{)(%r\d+), (%r\d+)", r"\1\3, \2", "grad[",
              "values are wrong"),

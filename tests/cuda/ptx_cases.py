@@ -584,10 +584,9 @@ def batch_norm_size(of, to, channels):
 @case(lambda of, to, activation: batch_norm_size(of, to, 24 if activation == "relu" else 8),
       lambda of, to, activation: batch_norm_size(of, to, {"none": 264, "relu": 40, "sigmoid": 96}[activation] - (width_of(of, to) == 1)),
       lambda of, to, _: (64, 1024, 32, 64), *[(*types, activation) for types in PAIRS for activation in ("none", "relu", "sigmoid")])
-def batch_norm(run, size, of, to, activation, persistent_in=0):
-    """`persistent_in`: the number of kernels for a pass of PersistentBatchNorm; 0: the other kernels."""
+def batch_norm(run, size, of, to, activation, is_cooperative=False):
     batch, pixels, channels, samples = size  # the other samples are padding
-    state, types, width, rows = step_state(run, samples=samples), f"<{of}, {to}, {width_of(of, to)}>", width_of(of, to), batch * pixels
+    state, width, rows = step_state(run, samples=samples), width_of(of, to), batch * pixels
     [(x, of_x)], [(grad_y, of_grad)] = run.numbers(of, shift=1.5, x=size[:3]), run.numbers(to, grad_y=size[:3])
     [y], [grad_x] = run.numbers_out(to, y=size[:3]), run.numbers_out(of, grad_x=size[:3])
     every, every_grad = run.input("parameters", run.normal(3, channels)), run.output("grad_parameters", (3, channels))
@@ -597,43 +596,38 @@ def batch_norm(run, size, of, to, activation, persistent_in=0):
     buffers = run.input("buffers", np.array([np.zeros(channels), np.ones(channels)], np.float32), writable=True)
     memory = [run.output(name, count, kind) for name, count, kind in (
         ("forward_sums", 2 * channels + 1, f64), ("backward_sums", 2 * channels + 1, f64), ("mean", channels, f64),
-        ("inverse_deviation", channels, f64), ("factors", 5 * channels, np.float32))]
+        ("inverse_deviation", channels, f64), ("factors", 3 * channels, np.float32))]
     statistics = [i64(channels), f64(0.1), f64(1e-5), parameters, buffers, i64(-channels if has_bias else 0), memory]
-    sums_cut, sums_grid = cut_rows(rows, channels, width, 8, max(1, 528 // groups_of(channels, 32 * width)))
-    cut, grid = cut_rows(rows, channels, width, 4, 65535)
-    partial, which = run.output("partial", (sums_grid[1], 2, channels), f64), ACTIVATIONS.index(activation)
-    persistent_cut, persistent_grid = cut_rows(rows, channels, width, 4, max(1, 132 // groups_of(channels, 8 * width)), 3)
-    persistent_partial, rows_of_thread = run.output("partial", (persistent_grid[1], 2, channels), f64), -(-persistent_cut[1] // (256 >> persistent_cut[2]))
-    is_alone = activation != "sigmoid"  # otherwise the ranks add their sums before BatchNormFinish
+    blocks, rows_of_thread, lane_bits = (132, 4, 3) if is_cooperative else (528, 8, 5)
+    cut, grid = cut_rows(rows, channels, width, rows_of_thread, max(1, blocks // groups_of(channels, width << lane_bits)), lane_bits)
+    partial, which = run.output("partial", (grid[1], 2, channels), f64), ACTIVATIONS.index(activation)
+    is_alone = is_cooperative or activation != "sigmoid"  # otherwise the ranks add their sums between the halves
     gradient = [which, x, y if activation == "sigmoid" else None, grad_y]
 
-    def persistent(gradient, grads, results):
-        kept = (int(min(rows_of_thread, 20)) - (samples < batch)) * (persistent_in == 1)  # one row less than a thread has
-        is_backward, bytes_of = grads is not None, {BFLOAT16: 2, "float": 4}
-        row_bytes = 256 * width * (bytes_of[of] + is_backward * bytes_of[to])
-        name = f"PersistentBatchNorm{types[:-1]}, {str(is_backward).lower()}>"
-        for kernel in [name] if persistent_in == 1 else [f"HalfKernel<{name}, {first}>" for first in ("true", "false")]:
-            run.launch(kernel, persistent_grid, 256, 2 * 256 * width * 8 + kept * row_bytes, state, i64(pixels), i64(rows), persistent_cut,
-                       persistent_grid[1], kept, gradient, statistics, persistent_partial, grads, results)
+    def launch(half, state, parts, gradient, partial, values, grads, results, kept=0):
+        is_backward, bytes_of = gradient[3] is not None, {BFLOAT16: 2, "float": 4}
+        name = f"PersistentBatchNorm<{of}, {to}, {width}, {str(is_backward).lower()}>"
+        shared = max(2 * 256 * width * 8, 2 * 256 * 8 + 32 * width * 5 * 4) + kept * 256 * width * (bytes_of[of] + is_backward * bytes_of[to])
+        run.launch(f"HalfKernel<{name}, {half}>" if half else name, grid, 256, shared, state, i64(pixels), i64(rows), cut, parts, kept,
+                   gradient, statistics, partial, values, grads, results)
 
-    def sums(gradient, grads):
-        run.launch("BatchNormPartials" + types, sums_grid, 256, 2 * 256 * width * 8, state, i64(pixels), sums_cut, gradient, memory[4],
-                   partial)
-        run.launch("BatchNormTotals", *for_each(32 * channels), state, i64(pixels), sums_grid[1], is_alone, partial, grads, statistics)
-        if not is_alone:
-            run.launch("BatchNormFinish", *for_each(channels), 0, grads is not None, statistics)
+    def train(gradient, grads, results):
+        if is_cooperative:  # with one row less than a thread has
+            kept = min(-(-cut[1] // (256 >> cut[2])), 20) - (samples < batch)
+            return launch("", state, grid[1], gradient, partial, None, grads, results, int(kept))
+        launch("true", state, grid[1], gradient, partial, None, grads, results)
+        if is_alone:
+            return launch("false", state, grid[1], gradient, partial, None, grads, results)
+        sums = memory[0 if grads is None else 1]
+        run.launch("BatchNormTotals", *for_each(32 * channels), state, i64(pixels), grid[1], partial, sums, grads, statistics)
+        values = type(every)("values", memory[0].address + 16 * channels, memory[0].values[2 * channels:], True)
+        return launch("false", state, 1, gradient, sums, values, None, results)
 
-    def apply(state):
-        run.launch("BatchNormApply" + types, grid, 256, 0, state, i64(pixels), i64(rows), cut, which, memory[4], x, y)
-    run.launch("BatchNormFinish", *for_each(channels), 1, False, statistics)  # validation
-    apply(None)
-    run.check(y, activate(activation, (of_x + bias) / np.sqrt(1 + 1e-5) * parameters.values[0] + parameters.values[1]), kind=to)
+    if not is_cooperative:
+        launch("false", None, 0, [which, x, None, None], None, None, None, y)  # validation
+        run.check(y, activate(activation, (of_x + bias) / np.sqrt(1 + 1e-5) * parameters.values[0] + parameters.values[1]), kind=to)
 
-    if persistent_in:
-        persistent([which, x, None, None], None, y)
-    else:
-        sums([which, x, None, None], None)
-        apply(state)
+    train([which, x, None, None], None, y)
     real = of_x[:samples].reshape(-1, channels)
     centre, variance = real.mean(0), real.var(0)
     normal = (of_x - centre) / np.sqrt(variance + 1e-5)
@@ -641,11 +635,7 @@ def batch_norm(run, size, of, to, activation, persistent_in=0):
     run.check(y, np.where(there, activate(activation, normal * parameters.values[0] + parameters.values[1]), 0), kind=to)
     run.check(buffers, [0.1 * (centre + bias), 0.9 + 0.1 * variance * len(real) / (len(real) - 1)])
 
-    if persistent_in:
-        persistent(gradient, grads, grad_x)
-    else:
-        sums(gradient, grads)
-        run.launch("BatchNormApplyGradient" + types, grid, 256, 0, state, i64(pixels), i64(rows), cut, gradient, memory[4], grad_x)
+    train(gradient, grads, grad_x)
     grad = np.where(there, of_grad * slope(activation, loaded(y, to)), 0)
     of_weight, of_bias = (grad * normal).sum((0, 1)), grad.sum((0, 1))
     run.check(grads, [of_weight, of_bias])
@@ -660,12 +650,7 @@ def batch_norm(run, size, of, to, activation, persistent_in=0):
       lambda of, to, _: (64, 1024, 32, 64),
       *[(*types, activation) for types in PAIRS[:3] for activation in ("none", "relu", "sigmoid")])
 def persistent_batch_norm(run, size, of, to, activation):
-    batch_norm(run, size, of, to, activation, persistent_in=1)
-
-
-@case(lambda of, to: batch_norm_size(of, to, 24), lambda of, to: batch_norm_size(of, to, 96), (64, 1024, 32, 64), *PAIRS[:3])
-def halves_of_batch_norm(run, size, of, to):
-    batch_norm(run, size, of, to, "relu", persistent_in=2)
+    batch_norm(run, size, of, to, activation, is_cooperative=True)
 
 
 @case((2, 3, 2, 1), (3, 13, 37, 2), (64, 784, 10, 64))

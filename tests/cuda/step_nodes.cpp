@@ -14,7 +14,8 @@ using namespace finch;
 namespace {
 
 /// Returns the number of nodes in the graph of one step on `device`.
-std::size_t nodes(const nn::ModelPlan& plan, const std::unique_ptr<backend::Device>& device) {
+std::size_t nodes(const nn::ModelPlan& plan, const std::unique_ptr<backend::Device>& device,
+                  backend::GroupSum* group = nullptr) {
     const std::int64_t batch = plan.batch;
     nn::Model model(*device, plan);
     nn::Optimizer optimizer(*device, backend::Adadelta{}, model.plan());
@@ -23,7 +24,7 @@ std::size_t nodes(const nn::ModelPlan& plan, const std::unique_ptr<backend::Devi
     const auto context =
         device->make_step_context({.pixels = pixels, .labels = labels, .pixels_per_image = plan.input.size()}, batch);
     model.pack();
-    const backend::Pass pass{.step = *context};
+    const backend::Pass pass{.step = *context, .group = group};
     const auto step = device->capture(
         [&] {
             device->next_step(*context);
@@ -50,12 +51,14 @@ std::size_t nodes(std::int64_t layers, std::int64_t batch, backend::CudaPath pat
                  backend::make_cuda_device(0, path));
 }
 
-/// Returns the nodes of one more layer of a wide network in bfloat16, on `device`.
-std::size_t nodes_of_wide(const nn::ModelSpec& layer, const std::unique_ptr<backend::Device>& device) {
+/// Returns the nodes of one more layer of a wide network, on `device`.
+std::size_t nodes_of_wide(const nn::ModelSpec& layer, const std::unique_ptr<backend::Device>& device,
+                          backend::GroupSum* group = nullptr,
+                          backend::Precision precision = backend::Precision::bfloat16) {
     const auto with = [&](std::int64_t layers) {
         nn::ModelSpec spec{nn::BlockLayer{.layers = layer, .residual = false, .repeat = layers},
                            nn::GlobalAveragePoolLayer{}, nn::FlattenLayer{}, nn::LinearLayer{}};
-        return nodes(nn::plan_model(spec, {4, 4, 8}, 10, 2, {.precision = backend::Precision::bfloat16}), device);
+        return nodes(nn::plan_model(spec, {4, 4, 8}, 10, 2, {.precision = precision}), device, group);
     };
     return with(4) - with(3);
 }
@@ -97,6 +100,9 @@ TEST_CASE("a wide convolution in bfloat16 has at most 5 nodes with relu, with an
 
     // Only one stream of a device launches cooperative kernels; the others need one node more each way.
     CHECK(nodes_of_wide(layer, device->new_stream()) == normalised + 2);
+    CHECK(nodes_of_wide(layer, device, nullptr, backend::Precision::tf32) <= 9);
+    test::OneRank one_rank;
+    CHECK(nodes_of_wide(layer, device, &one_rank) <= 10);  // and the sums over the ranks, which this group does not do
     CHECK(nodes_of_wide(layer, device) == normalised);
     CHECK(nodes_of_wide(layer, backend::make_cuda_device(0, 2)) == normalised + 2);  // shared by two ranks
     const auto other = backend::make_cuda_device(0);

@@ -36,8 +36,8 @@ RowCut cut_sums(const BatchNormShape& shape, const DeviceFacts& facts) {
     return cut_into(std::int64_t{4} * facts.multiprocessors, shape, 8, 5);
 }
 
-/// The division of a PersistentBatchNorm. Each block adds the sums of all parts for its channels, so it has few
-/// channels.
+/// The division of training in bfloat16 on one rank, as one cooperative kernel or two halves: the bits are equal. Each
+/// block adds the sums of all parts for its channels, so it has few channels.
 RowCut cut_persistent(const BatchNormShape& shape, const DeviceFacts& facts) {
     return cut_into(facts.multiprocessors, shape, 4, 3);
 }
@@ -56,14 +56,13 @@ public:
         : stream_(stream.get()),
           shape_(shape),
           sums_cut_(cut_sums(shape, stream.facts())),
-          apply_cut_(cut_rows(rows_of(shape), shape.channels, width, 4, 65535)),
           persistent_cut_(cut_persistent(shape, stream.facts())),
           cooperates_(width > 1 && persistent_groups() <= stream.facts().multiprocessors && stream.may_cooperate()),
           shared_bytes_most_(stream.facts().shared_bytes_most),
           scratch_(stream.scratch(partial_bytes(shape, stream.facts()))) {
         const auto channels = static_cast<std::size_t>(shape.channels);
         doubles_ = stream.allocate(2 * (3 * channels + 1) * sizeof(double));
-        factors_ = stream.allocate(5 * channels * sizeof(float));
+        factors_ = stream.allocate(3 * channels * sizeof(float));
         memory_.forward_sums = static_cast<double*>(doubles_.get());
         memory_.backward_sums = memory_.forward_sums + forward_sums();
         memory_.mean = memory_.backward_sums + forward_sums();
@@ -77,32 +76,9 @@ public:
     }
 
     void forward(const Pass& pass, std::span<const float* const> x, float* y) override {
-        const bool training = pass.mode == Mode::training;
-        const StepState* state = own(pass.step).view().state;
         const BatchNormGradient<X, Y, width> only_x{
             .activation = shape_.activation, .x = numbers(x[0]), .y = nullptr, .grad_y = nullptr};
-        if (training && width > 1 && pass.group == nullptr) {
-            run_persistent<false>(state, only_x, nullptr, reinterpret_cast<Y*>(y));
-            return;
-        }
-        if (training) {
-            sum_rows(pass, only_x, nullptr);
-            if (pass.group != nullptr) {
-                pass.group->sum(memory_.forward_sums, forward_sums());
-            }
-        }
-        if (!training || pass.group != nullptr) {
-            finish(pass.mode, false);
-        }
-        FINCH_CUDA(launch(stream_, apply_cut_.grid(rows_of(shape_), width),
-                          BatchNormApply<X, Y, width>{.state = training ? state : nullptr,
-                                                      .pixels = shape_.pixels,
-                                                      .rows = rows_of(shape_),
-                                                      .cut = apply_cut_,
-                                                      .activation = shape_.activation,
-                                                      .factors = memory_.factors,
-                                                      .x = numbers(x[0]),
-                                                      .y = reinterpret_cast<Y*>(y)}));
+        run<false>(pass, only_x, nullptr, reinterpret_cast<Y*>(y));
     }
 
     void backward(const Pass& pass, std::span<const float* const> x, const float* y, float* grad_y,
@@ -111,26 +87,7 @@ public:
                                                       .x = numbers(x[0]),
                                                       .y = reinterpret_cast<const Y*>(y),
                                                       .grad_y = reinterpret_cast<const Y*>(grad_y)};
-        if (width > 1 && pass.group == nullptr) {
-            run_persistent<true>(own(pass.step).view().state, gradient, grad_parameters,
-                                 reinterpret_cast<X*>(grad_x[0]));
-            return;
-        }
-        sum_rows(pass, gradient, grad_parameters);
-        if (pass.group != nullptr) {
-            pass.group->sum(memory_.backward_sums, backward_sums());
-            finish(Mode::training, true);
-        }
-        if (grad_x[0] != nullptr) {
-            FINCH_CUDA(launch(stream_, apply_cut_.grid(rows_of(shape_), width),
-                              BatchNormApplyGradient<X, Y, width>{.state = own(pass.step).view().state,
-                                                                  .pixels = shape_.pixels,
-                                                                  .rows = rows_of(shape_),
-                                                                  .cut = apply_cut_,
-                                                                  .gradient = gradient,
-                                                                  .factors = memory_.factors,
-                                                                  .grad_x = reinterpret_cast<X*>(grad_x[0])}));
-        }
+        run<true>(pass, gradient, grad_parameters, reinterpret_cast<X*>(grad_x[0]));
     }
 
     [[nodiscard]] std::size_t forward_sums() const override { return backward_sums() + 1; }
@@ -157,62 +114,63 @@ private:
     }
 
     template <bool is_backward>
-    void run_persistent(const StepState* state, const BatchNormGradient<X, Y, width>& gradient, float* grad_parameters,
-                        std::conditional_t<is_backward, X, Y>* results) const {
+    void run(const Pass& pass, const BatchNormGradient<X, Y, width>& gradient, float* grad_parameters,
+             std::conditional_t<is_backward, X, Y>* results) const {
+        using Kernel = PersistentBatchNorm<X, Y, width, is_backward>;
+        const bool trains = pass.mode == Mode::training;
+        const bool is_persistent = width > 1 && trains && pass.group == nullptr;
+        const RowCut& cut = is_persistent ? persistent_cut_ : sums_cut_;
+        Grid grid = cut.grid(rows_of(shape_), width);
+        const auto rows_of_thread =
+            static_cast<std::size_t>(groups_of(cut.rows_of_part, RowCut::threads >> cut.lane_bits));
+        const std::size_t room = is_persistent && cooperates_ ? shared_bytes_most_ - Kernel::sums_bytes : 0;
+        const std::size_t kept = std::min(rows_of_thread, room / Kernel::kept_row_bytes);
+        grid.shared_bytes = Kernel::sums_bytes + kept * Kernel::kept_row_bytes;
+        Kernel kernel{.state = trains ? own(pass.step).view().state : nullptr,
+                      .pixels = shape_.pixels,
+                      .rows = rows_of(shape_),
+                      .cut = cut,
+                      .parts = trains ? static_cast<int>(grid.blocks_y) : 0,
+                      .kept = static_cast<int>(kept),
+                      .gradient = gradient,
+                      .statistics = statistics(),
+                      .partial = static_cast<double*>(scratch_->get()),
+                      .total_values = nullptr,
+                      .grad_parameters = grad_parameters,
+                      .results = results};
         if constexpr (width > 1) {
-            using Kernel = PersistentBatchNorm<X, Y, width, is_backward>;
-            Grid grid = persistent_cut_.grid(rows_of(shape_), width);
-            const auto rows_of_thread = static_cast<std::size_t>(
-                groups_of(persistent_cut_.rows_of_part, RowCut::threads >> persistent_cut_.lane_bits));
-            const std::size_t room = cooperates_ ? shared_bytes_most_ - Kernel::sums_bytes : 0;
-            const std::size_t kept = std::min(rows_of_thread, room / Kernel::kept_row_bytes);
-            grid.shared_bytes = Kernel::sums_bytes + kept * Kernel::kept_row_bytes;
-            const Kernel kernel{.state = state,
-                                .pixels = shape_.pixels,
-                                .rows = rows_of(shape_),
-                                .cut = persistent_cut_,
-                                .parts = static_cast<int>(grid.blocks_y),
-                                .kept = static_cast<int>(kept),
-                                .gradient = gradient,
-                                .statistics = statistics(),
-                                .partial = static_cast<double*>(scratch_->get()),
-                                .grad_parameters = grad_parameters,
-                                .results = results};
-            FINCH_CUDA(cooperates_ ? launch(stream_, grid, kernel) : launch_halves(stream_, grid, kernel));
+            if (is_persistent && cooperates_) {
+                FINCH_CUDA(launch(stream_, grid, kernel));
+                return;
+            }
         }
-    }
-
-    /// Computes the sums for each channel; see BatchNormTotals.
-    void sum_rows(const Pass& pass, const BatchNormGradient<X, Y, width>& gradient, float* grad_parameters) const {
-        const StepState* state = own(pass.step).view().state;
-        auto* partial = static_cast<double*>(scratch_->get());
-        Grid grid = sums_cut_.grid(rows_of(shape_), width);
-        grid.shared_bytes = static_cast<std::size_t>(grid.threads * 2 * width) * sizeof(double);
-        FINCH_CUDA(launch(stream_, grid,
-                          BatchNormPartials<X, Y, width>{.state = state,
-                                                         .pixels = shape_.pixels,
-                                                         .cut = sums_cut_,
-                                                         .gradient = gradient,
-                                                         .factors = memory_.factors,
-                                                         .partial = partial}));
-        FINCH_CUDA(launch(stream_, grid_for(32 * shape_.channels),
-                          BatchNormTotals{.state = state,
-                                          .pixels = shape_.pixels,
-                                          .parts = static_cast<int>(grid.blocks_y),
-                                          .is_alone = pass.group == nullptr,
-                                          .partial = partial,
-                                          .grad_parameters = grad_parameters,
-                                          .statistics = statistics()}));
-    }
-
-    void finish(Mode mode, bool is_backward) const {
-        FINCH_CUDA(launch(stream_, grid_for(shape_.channels),
-                          BatchNormFinish{.mode = mode, .is_backward = is_backward, .statistics = statistics()}));
+        if (trains) {
+            FINCH_CUDA(launch(stream_, grid, HalfKernel<Kernel, true>{kernel}));
+        }
+        if (trains && pass.group != nullptr) {
+            double* const sums = is_backward ? memory_.backward_sums : memory_.forward_sums;
+            FINCH_CUDA(launch(stream_, grid_for(32 * shape_.channels),
+                              BatchNormTotals{.state = kernel.state,
+                                              .pixels = shape_.pixels,
+                                              .parts = kernel.parts,
+                                              .partial = kernel.partial,
+                                              .sums = sums,
+                                              .grad_parameters = grad_parameters,
+                                              .statistics = kernel.statistics}));
+            pass.group->sum(sums, is_backward ? backward_sums() : forward_sums());
+            kernel.partial = sums;
+            kernel.parts = 1;
+            kernel.total_values = memory_.forward_sums + 2 * shape_.channels;
+            kernel.grad_parameters = nullptr;
+        }
+        if (results != nullptr || kernel.grad_parameters != nullptr) {
+            FINCH_CUDA(launch(stream_, grid, HalfKernel<Kernel, false>{kernel}));
+        }
     }
 
     cudaStream_t stream_;
     BatchNormShape shape_;
-    RowCut sums_cut_, apply_cut_, persistent_cut_;
+    RowCut sums_cut_, persistent_cut_;
     bool cooperates_;
     std::size_t shared_bytes_most_;
     std::shared_ptr<const Scratch> scratch_;

@@ -105,13 +105,6 @@ struct HalfKernel {
     }
 };
 
-/// Launches both halves of a Cooperative kernel, one after the other; for devices and streams that may not cooperate.
-template <class Kernel>
-[[nodiscard]] cudaError_t launch_halves(cudaStream_t stream, const Grid& grid, const Kernel& kernel) {
-    const cudaError_t code = enqueue(stream, grid, HalfKernel<Kernel, true>{kernel});
-    return code == cudaSuccess ? enqueue(stream, grid, HalfKernel<Kernel, false>{kernel}) : code;
-}
-
 /// Launches `kernel` on `stream`. Returns CUDA's error code; the caller checks it with FINCH_CUDA.
 template <class Kernel>
 [[nodiscard]] cudaError_t launch(cudaStream_t stream, const Grid& grid, const Kernel& kernel) {

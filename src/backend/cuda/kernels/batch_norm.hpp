@@ -13,33 +13,37 @@
 #include <type_traits>
 
 // Batch normalisation over (batch, pixels, channels), like src/backend/cpu/batch_norm.cpp. The sums run over all rows
-// of pixels except padding. Each block sums its part of the rows. BatchNormTotals, or PersistentBatchNorm after its
-// grid barrier, then adds the sums of the parts in a fixed order. `X` is the type of x and its gradient, `Y` that of y
-// and its gradient.
+// of pixels except padding. Each block sums its part of the rows. Then each block adds the sums of all parts in a fixed
+// order, and computes its results. Between the two is a grid barrier, a new kernel, or the sum over all ranks. `X` is
+// the type of x and its gradient, `Y` that of y and its gradient.
 namespace finch::backend::cuda {
 
 /// The numbers that a layer keeps per channel in device memory.
 struct BatchNormMemory {
-    double* forward_sums;       ///< (2·channels + 1): Σ x, Σ x², and how many values
-    double* backward_sums;      ///< (2·channels + 1): Σ grad, Σ grad · normalised x
+    double* forward_sums;       ///< (2·channels + 1), over all ranks: Σ x, Σ x², and how many values
+    double* backward_sums;      ///< (2·channels + 1), over all ranks: Σ grad, Σ grad · x
     double* mean;               ///< (channels), of the batch; or the running mean
     double* inverse_deviation;  ///< (channels)
-    float* factors;             ///< (5, channels): mean, scale, shift; for backward also of_x and shift_of_grad
+    float* factors;             ///< (3, channels): mean, scale, shift
 };
 
 /// The factors of `width` neighbouring channels. Forward: y = f(scale · (x − mean) + shift). Backward, with `grad`
 /// before the activation: grad_x = scale · grad + of_x · (x − mean) + shift_of_grad.
 template <int width>
 struct BatchNormFactors {
-    Vector<float, width> mean, scale, shift, of_x, shift_of_grad;
+    Vector<float, width> mean{}, scale{}, shift{}, of_x{}, shift_of_grad{};
 
     BatchNormFactors() = default;
-    FINCH_DEVICE BatchNormFactors(const float* factors, std::int64_t channels, std::int64_t channel)
+    /// Reads the factors from (3, channels), or from (5, channels) if `has_gradient`.
+    FINCH_DEVICE BatchNormFactors(const float* factors, std::int64_t channels, std::int64_t channel, bool has_gradient)
         : mean(load<width>(factors + channel)),
           scale(load<width>(factors + channels + channel)),
-          shift(load<width>(factors + 2 * channels + channel)),
-          of_x(load<width>(factors + 3 * channels + channel)),
-          shift_of_grad(load<width>(factors + 4 * channels + channel)) {}
+          shift(load<width>(factors + 2 * channels + channel)) {
+        if (has_gradient) {
+            of_x = load<width>(factors + 3 * channels + channel);
+            shift_of_grad = load<width>(factors + 4 * channels + channel);
+        }
+    }
     /// Returns the value before the activation. Forward and backward compute the same bits.
     [[nodiscard]] FINCH_DEVICE float normalised(float x, int k) const {
         return std::fma(x - mean.at(k), scale.at(k), shift.at(k));
@@ -121,40 +125,6 @@ FINCH_DEVICE void add_terms(const Values& values, const Vector<X, width>& xs, Te
 template <class X>
 using BatchNormTerm = std::conditional_t<std::is_same_v<X, float>, double, float>;
 
-/// The kernel that computes `partial` (parts, 2, channels): Σ x and Σ x² of each part of the rows or, in backward
-/// (gradient.grad_y is not null), Σ grad and Σ grad · x. Grid and shared memory: see sum_rows().
-template <class X, class Y, int width>
-struct BatchNormPartials {
-    static constexpr int max_threads = RowCut::threads;
-    static constexpr int least_blocks = 2;  ///< at most 128 registers
-    using Term = BatchNormTerm<X>;
-    const StepState* state;
-    std::int64_t pixels;
-    RowCut cut;
-    BatchNormGradient<X, Y, width> gradient;
-    const float* factors;
-    double* partial;
-
-    template <class Thread>
-    FINCH_DEVICE void operator()(Thread& thread) const {
-        const std::int64_t rows = state->current.samples * pixels;
-        const RowShare share(thread, cut, rows, width);
-        BatchNormFactors<width> of{};  // loaded here, because nvcc would load them again for each row
-        if (gradient.grad_y != nullptr && share.channel < cut.channels) {
-            of = {factors, cut.channels, share.channel};
-        }
-        sum_rows<2, width, std::is_same_v<X, float> ? 1 : 2, double, Term>(
-            thread, share, cut, partial, [&](std::int64_t element) { return gradient.read(element); },
-            [&](std::int64_t element, const auto& row, Term(&terms)[2][width]) {
-                if (gradient.grad_y == nullptr) {
-                    add_terms(row.x, row.x, terms);
-                } else {
-                    add_terms(gradient.at(element, row, of), row.x, terms);
-                }
-            });
-    }
-};
-
 /// Computes the mean, scale and shift of each channel, and the factors of backward. `total` is the number of values of
 /// the whole batch.
 struct BatchNormStatistics {
@@ -195,7 +165,7 @@ struct BatchNormStatistics {
         factors[stride] = static_cast<float>(static_cast<double>(parameters[c]) * of.inverse_deviation);
         factors[2 * stride] = parameters[channels + c];
     }
-    /// Returns Σ grad · normalised x.
+    /// Returns Σ grad · normalised x. `grad_x_sum`: Σ grad · x.
     [[nodiscard]] FINCH_DEVICE double normalised_sum(std::int64_t c, double grad_sum, double grad_x_sum) const {
         return (grad_x_sum - memory.mean[c] * grad_sum) * memory.inverse_deviation[c];
     }
@@ -227,23 +197,21 @@ private:
     }
 };
 
-/// The kernel that adds the partial sums. One warp adds the sums of one channel. In backward (`grad_parameters` is not
-/// null) the kernel computes Σ grad · normalised x from Σ grad · x, and also writes `grad_parameters`. If the rank
-/// trains alone, the kernel also computes the factors.
+/// The kernel that adds the partial sums of this rank, for a sum over all ranks. One warp adds the sums of one channel.
+/// In backward (`grad_parameters` is not null) the kernel also writes `grad_parameters`.
 struct BatchNormTotals {
     static constexpr int max_threads = 256;
     const StepState* state;
     std::int64_t pixels;
     int parts;
-    bool is_alone;
     const double* partial;
+    double* sums;            ///< (2·channels + 1): both sums, and the number of values
     float* grad_parameters;  ///< weight, bias
     BatchNormStatistics statistics;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
         const std::int64_t channels = statistics.channels;
-        const BatchNormMemory& memory = statistics.memory;
         const std::int64_t channel = thread.global_index() / 32;
         double sum = 0;
         double product = 0;
@@ -260,112 +228,14 @@ struct BatchNormTotals {
         if (channel >= channels || thread.index() % 32 != 0) {
             return;
         }
-        const auto total = static_cast<double>(state->current.samples * pixels);
-        double* totals = memory.forward_sums;
-        if (grad_parameters != nullptr) {
-            totals = memory.backward_sums;
-            product = statistics.normalised_sum(channel, sum, product);
-            statistics.set_gradients(channel, sum, product, grad_parameters);
-        }
-        totals[channel] = sum;
-        totals[channels + channel] = product;
+        sums[channel] = sum;
+        sums[channels + channel] = product;
         if (channel == 0) {
-            totals[2 * channels] = total;
+            sums[2 * channels] = static_cast<double>(state->current.samples * pixels);
         }
-        if (is_alone && grad_parameters == nullptr) {
-            statistics.keep(channel, statistics.moments(channel, sum, product, total), total);
-        } else if (is_alone) {
-            statistics.set_grad_factors(channel, sum, product, total, memory.factors + channel, channels);
-        }
-    }
-};
-
-/// The kernel for the factors, from the sums over the batch of all ranks or, in validation, from the running
-/// statistics.
-struct BatchNormFinish {
-    static constexpr int max_threads = 256;
-    Mode mode;
-    bool is_backward;
-    BatchNormStatistics statistics;
-
-    template <class Thread>
-    FINCH_DEVICE void operator()(Thread& thread) const {
-        const std::int64_t channels = statistics.channels;
-        const std::int64_t channel = thread.global_index();
-        if (channel >= channels) {
-            return;
-        }
-        const BatchNormMemory& memory = statistics.memory;
-        const double* sums = is_backward ? memory.backward_sums : memory.forward_sums;
-        const double sum = mode == Mode::training ? sums[channel] : 0.0;
-        const double product = mode == Mode::training ? sums[channels + channel] : 0.0;
-        const double total = mode == Mode::training ? memory.forward_sums[2 * channels] : 0.0;
-        if (is_backward) {
-            statistics.set_grad_factors(channel, sum, product, total, memory.factors + channel, channels);
-        } else {
-            statistics.keep(channel, statistics.moments(channel, sum, product, total), total);
-        }
-    }
-};
-
-/// The last kernel of forward. Padding becomes 0. Grid: see RowCut.
-template <class X, class Y, int width>
-struct BatchNormApply {
-    static constexpr int max_threads = RowCut::threads;
-    const StepState* state;  ///< null: there is no padding (validation)
-    std::int64_t pixels, rows;
-    RowCut cut;
-    Activation activation;
-    const float* factors;
-    const X* x;
-    Y* y;
-
-    template <class Thread>
-    FINCH_DEVICE void operator()(Thread& thread) const {
-        const std::int64_t real = state == nullptr ? rows : state->current.samples * pixels;
-        const RowShare share(thread, cut, rows, width);
-        if (share.channel >= cut.channels) {
-            return;
-        }
-        const BatchNormFactors<width> of(factors, cut.channels, share.channel);
-        for (std::int64_t row = share.first; row < share.end; row += share.step) {
-            const std::int64_t element = row * cut.channels + share.channel;
-            Vector<Y, width> results{};
-            if (row < real) {
-                results = of.template normalise<Y>(activation, load<width>(x + element));
-            }
-            store(results, y + element);
-        }
-    }
-};
-
-/// The last kernel of backward. The gradient of padding becomes 0. Grid: see RowCut.
-template <class X, class Y, int width>
-struct BatchNormApplyGradient {
-    static constexpr int max_threads = RowCut::threads;
-    static constexpr int least_blocks = 3;  ///< at most 80 registers
-    const StepState* state;
-    std::int64_t pixels, rows;
-    RowCut cut;
-    BatchNormGradient<X, Y, width> gradient;
-    const float* factors;
-    X* grad_x;
-
-    template <class Thread>
-    FINCH_DEVICE void operator()(Thread& thread) const {
-        const std::int64_t real = state->current.samples * pixels;
-        const RowShare share(thread, cut, rows, width);
-        if (share.channel >= cut.channels) {
-            return;
-        }
-        const BatchNormFactors<width> of(factors, cut.channels, share.channel);
-        for (std::int64_t row = share.first; row < share.end; row += share.step) {
-            const std::int64_t element = row * cut.channels + share.channel;
-            Vector<X, width> results{};
-            if (row < real) {
-                results = gradient.of_x(element, gradient.read(element), of);
-            }
-            store(results, grad_x + element);
+        if (grad_parameters != nullptr) {
+            const double normalised = statistics.normalised_sum(channel, sum, product);
+            statistics.set_gradients(channel, sum, normalised, grad_parameters);
         }
     }
 };

@@ -2,15 +2,18 @@
 
 #include "kernels/batch_norm.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 namespace finch::backend::cuda {
 
-/// The whole of forward or backward if the rank trains alone, as one cooperative kernel or two halves. Grid: see
-/// RowCut. In a cooperative kernel, each thread keeps the first `kept` of its rows in shared memory between the sums
-/// and the results, so that they are read once. `kept` does not change the bits.
+/// The whole of forward or backward, as one cooperative kernel or two halves (HalfKernel). With several ranks,
+/// BatchNormTotals and a sum over all ranks are between the halves; `partial` of the second half is that sum, as one
+/// part. In validation only the second half runs, with the running statistics. Grid: see RowCut. In a cooperative
+/// kernel, each thread keeps the first `kept` of its rows in shared memory between the sums and the results, so that
+/// they are read once. `kept` does not change the bits.
 template <class X, class Y, int width, bool is_backward>
 struct PersistentBatchNorm {
     using Row = BatchNormRow<X, Y, width>;
@@ -18,15 +21,19 @@ struct PersistentBatchNorm {
     static constexpr int max_threads = RowCut::threads;
     static constexpr std::size_t kept_row_bytes =
         max_threads * width * (sizeof(X) + (is_backward ? sizeof(Y) : std::size_t{0}));
-    static constexpr std::size_t sums_bytes = max_threads * std::size_t{2 * width} * sizeof(double);
-    const StepState* state;
+    /// Those of sum_rows(), or of find_factors().
+    static constexpr std::size_t sums_bytes =
+        std::max(max_threads * std::size_t{2 * width} * sizeof(double),
+                 max_threads * 2 * sizeof(double) + (std::size_t{width} << RowCut::most_lane_bits) * 5 * sizeof(float));
+    const StepState* state;  ///< null in validation: no padding, no sums
     std::int64_t pixels, rows;
     RowCut cut;
     int parts, kept;
     BatchNormGradient<X, Y, width> gradient;
     BatchNormStatistics statistics;
-    double* partial;         ///< as in BatchNormPartials
-    float* grad_parameters;  ///< of backward: weight, bias
+    double* partial;             ///< (parts, 2, channels): Σ x and Σ x² or, in backward, Σ grad and Σ grad · x
+    const double* total_values;  ///< of all ranks; null: this rank trains alone
+    float* grad_parameters;      ///< of backward: weight, bias; null if BatchNormTotals writes them
     std::conditional_t<is_backward, X, Y>* results;
 
     /// Computes `partial`.
@@ -35,7 +42,7 @@ struct PersistentBatchNorm {
         const RowShare share(thread, cut, state->current.samples * pixels, width);
         BatchNormFactors<width> of{};
         if (is_backward && share.channel < cut.channels) {
-            of = {statistics.memory.factors, cut.channels, share.channel};
+            of = {statistics.memory.factors, cut.channels, share.channel, false};
         }
         int number = 0;  // of the thread's row
         sum_rows<2, width, std::is_same_v<X, float> ? 4 : 8, double, BatchNormTerm<X>>(
@@ -61,12 +68,12 @@ struct PersistentBatchNorm {
     template <class Thread>
     FINCH_DEVICE void after_grid_sync(Thread& thread) const {
         float* factors = find_factors(thread);
-        const std::int64_t real = state->current.samples * pixels;
+        const std::int64_t real = state == nullptr ? rows : state->current.samples * pixels;
         const RowShare share(thread, cut, rows, width);
         if (share.channel >= cut.channels || results == nullptr) {
             return;
         }
-        const BatchNormFactors<width> of(factors, width << cut.lane_bits, share.lane * width);
+        const BatchNormFactors<width> of(factors, width << cut.lane_bits, share.lane * width, is_backward);
         const auto write = [&](std::int64_t row, const Row& values) {
             const std::int64_t element = row * cut.channels + share.channel;
             Vector<std::conditional_t<is_backward, X, Y>, width> result{};
@@ -151,20 +158,22 @@ private:
 
     FINCH_DEVICE void finish(std::int64_t channel, double sum, double product, bool is_first, float* factors,
                              int columns) const {
-        const auto total = static_cast<double>(state->current.samples * pixels);
+        const double total = state == nullptr          ? 0.0
+                             : total_values == nullptr ? static_cast<double>(state->current.samples * pixels)
+                                                       : *total_values;
         if constexpr (is_backward) {
             const double normalised = statistics.normalised_sum(channel, sum, product);
             for (int k = 0; k < 3; ++k) {
                 factors[k * columns] = statistics.memory.factors[k * cut.channels + channel];
             }
             statistics.set_grad_factors(channel, sum, normalised, total, factors, columns);
-            if (is_first) {
+            if (is_first && grad_parameters != nullptr) {
                 statistics.set_gradients(channel, sum, normalised, grad_parameters);
             }
         } else {
             const auto moments = statistics.moments(channel, sum, product, total);
             statistics.set_factors(channel, moments, factors, columns);
-            if (is_first) {
+            if (is_first && state != nullptr) {
                 statistics.keep(channel, moments, total);
             }
         }

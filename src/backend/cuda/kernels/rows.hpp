@@ -12,6 +12,7 @@ namespace finch::backend::cuda {
 /// row, `width` channels each. Grid: x = groups of channels, y = parts of the rows.
 struct RowCut {
     static constexpr int threads = 256;
+    static constexpr int most_lane_bits = 5;
     std::int64_t channels;
     std::int64_t rows_of_part;
     int lane_bits;
@@ -26,7 +27,7 @@ struct RowCut {
 /// Returns a cut with at most `most_parts` parts and, if possible, at least `rows_of_thread` rows per thread. At most
 /// 2^most_lane_bits threads share a row.
 inline RowCut cut_rows(std::int64_t rows, std::int64_t channels, int width, std::int64_t rows_of_thread,
-                       std::int64_t most_parts, int most_lane_bits = 5) {
+                       std::int64_t most_parts, int most_lane_bits = RowCut::most_lane_bits) {
     RowCut cut{.channels = channels, .rows_of_part = 1, .lane_bits = 0};
     while (cut.lane_bits < most_lane_bits && (std::int64_t{width} << cut.lane_bits) < channels) {
         ++cut.lane_bits;
