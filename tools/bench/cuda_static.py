@@ -66,7 +66,7 @@ class Accesses:
             self.tensor_bytes[store] += SECTOR * np.count_nonzero(is_tensor[launch.gpu.owners[sectors[1] * SECTOR // ptx_emulator.PAGE]])
 
 
-def print_bytes_per_activation(kernels, batch=8, pixels=32 * 32, channels=32):
+def print_bytes_per_activation(kernels, batch=64, pixels=32 * 32, channels=32):
     """Prints tables for the training step of a convolution in bfloat16, with relu. All blocks run."""
     bfloat16, count = ptx_cases.BFLOAT16, batch * pixels * channels
     # cuDNN reads and writes its tensors once; the weights are negligible.
