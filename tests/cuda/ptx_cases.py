@@ -598,10 +598,10 @@ def batch_norm(run, size, of, to, activation, is_cooperative=False):
         ("forward_sums", 2 * channels + 1, f64), ("backward_sums", 2 * channels + 1, f64), ("mean", channels, f64),
         ("inverse_deviation", channels, f64), ("factors", 3 * channels, np.float32))]
     statistics = [i64(channels), f64(0.1), f64(1e-5), parameters, buffers, i64(-channels if has_bias else 0), memory]
-    blocks, rows_of_thread, lane_bits = (132, 4, 3) if is_cooperative else (528, 8, 5)
+    blocks, rows_of_thread, lane_bits = (132, 4, 3) if width > 1 else (528, 8, 5)
     cut, grid = cut_rows(rows, channels, width, rows_of_thread, max(1, blocks // groups_of(channels, width << lane_bits)), lane_bits)
     partial, which = run.output("partial", (grid[1], 2, channels), f64), ACTIVATIONS.index(activation)
-    is_alone = is_cooperative or activation != "sigmoid"  # otherwise the ranks add their sums between the halves
+    has_totals = width == 1 or activation == "sigmoid"  # in float32; with several ranks, which then add their sums
     gradient = [which, x, y if activation == "sigmoid" else None, grad_y]
 
     def launch(half, state, parts, gradient, partial, values, grads, results, kept=0):
@@ -616,7 +616,7 @@ def batch_norm(run, size, of, to, activation, is_cooperative=False):
             kept = min(-(-cut[1] // (256 >> cut[2])), 20) - (samples < batch)
             return launch("", state, grid[1], gradient, partial, None, grads, results, int(kept))
         launch("true", state, grid[1], gradient, partial, None, grads, results)
-        if is_alone:
+        if not has_totals:
             return launch("false", state, grid[1], gradient, partial, None, grads, results)
         sums = memory[0 if grads is None else 1]
         run.launch("BatchNormTotals", *for_each(32 * channels), state, i64(pixels), grid[1], partial, sums, grads, statistics)

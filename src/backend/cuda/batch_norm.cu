@@ -30,13 +30,12 @@ RowCut cut_into(std::int64_t most_blocks, const BatchNormShape& shape, std::int6
     return cut_rows(rows_of(shape), shape.channels, width, rows_of_thread, most_parts, most_lane_bits);
 }
 
-/// The division of the sums over the rows into blocks. A small batch is also divided into enough blocks to fill the
-/// GPU.
-RowCut cut_sums(const BatchNormShape& shape, const DeviceFacts& facts) {
+/// The division in float32 and in validation. A small batch is also divided into enough blocks to fill the GPU.
+RowCut cut_for_many_blocks(const BatchNormShape& shape, const DeviceFacts& facts) {
     return cut_into(std::int64_t{4} * facts.multiprocessors, shape, 8, 5);
 }
 
-/// The division of training in bfloat16 on one rank, as one cooperative kernel or two halves: the bits are equal. Each
+/// The division of training in bfloat16. On one rank, one cooperative kernel and two halves have the same bits. Each
 /// block adds the sums of all parts for its channels, so it has few channels.
 RowCut cut_persistent(const BatchNormShape& shape, const DeviceFacts& facts) {
     return cut_into(facts.multiprocessors, shape, 4, 3);
@@ -44,7 +43,7 @@ RowCut cut_persistent(const BatchNormShape& shape, const DeviceFacts& facts) {
 
 std::size_t partial_bytes(const BatchNormShape& shape, const DeviceFacts& facts) {
     const auto parts_of = [&](const RowCut& cut) { return cut.grid(rows_of(shape), width_for(shape)).blocks_y; };
-    const std::int64_t parts = parts_of(cut_sums(shape, facts));
+    const std::int64_t parts = parts_of(cut_for_many_blocks(shape, facts));
     const std::int64_t persistent_parts = width_for(shape) > 1 ? parts_of(cut_persistent(shape, facts)) : 0;
     return static_cast<std::size_t>(std::max(parts, persistent_parts) * 2 * shape.channels) * sizeof(double);
 }
@@ -55,7 +54,7 @@ public:
     BatchNormOperation(Stream& stream, const BatchNormShape& shape)
         : stream_(stream.get()),
           shape_(shape),
-          sums_cut_(cut_sums(shape, stream.facts())),
+          cut_(cut_for_many_blocks(shape, stream.facts())),
           persistent_cut_(cut_persistent(shape, stream.facts())),
           cooperates_(width > 1 && persistent_groups() <= stream.facts().multiprocessors && stream.may_cooperate()),
           shared_bytes_most_(stream.facts().shared_bytes_most),
@@ -119,7 +118,7 @@ private:
         using Kernel = PersistentBatchNorm<X, Y, width, is_backward>;
         const bool trains = pass.mode == Mode::training;
         const bool is_persistent = width > 1 && trains && pass.group == nullptr;
-        const RowCut& cut = is_persistent ? persistent_cut_ : sums_cut_;
+        const RowCut& cut = width > 1 && trains ? persistent_cut_ : cut_;
         Grid grid = cut.grid(rows_of(shape_), width);
         const auto rows_of_thread =
             static_cast<std::size_t>(groups_of(cut.rows_of_part, RowCut::threads >> cut.lane_bits));
@@ -147,7 +146,7 @@ private:
         if (trains) {
             FINCH_CUDA(launch(stream_, grid, HalfKernel<Kernel, true>{kernel}));
         }
-        if (trains && pass.group != nullptr) {
+        if (trains && !is_persistent) {
             double* const sums = is_backward ? memory_.backward_sums : memory_.forward_sums;
             FINCH_CUDA(launch(stream_, grid_for(32 * shape_.channels),
                               BatchNormTotals{.state = kernel.state,
@@ -157,7 +156,9 @@ private:
                                               .sums = sums,
                                               .grad_parameters = grad_parameters,
                                               .statistics = kernel.statistics}));
-            pass.group->sum(sums, is_backward ? backward_sums() : forward_sums());
+            if (pass.group != nullptr) {
+                pass.group->sum(sums, is_backward ? backward_sums() : forward_sums());
+            }
             kernel.partial = sums;
             kernel.parts = 1;
             kernel.total_values = memory_.forward_sums + 2 * shape_.channels;
@@ -170,7 +171,7 @@ private:
 
     cudaStream_t stream_;
     BatchNormShape shape_;
-    RowCut sums_cut_, persistent_cut_;
+    RowCut cut_, persistent_cut_;
     bool cooperates_;
     std::size_t shared_bytes_most_;
     std::shared_ptr<const Scratch> scratch_;

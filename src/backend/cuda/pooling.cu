@@ -60,7 +60,7 @@ struct PoolingForward {
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
-        const PoolingSizes& s = sizes;
+        const PoolingSizes s = sizes;
         const PoolingPlace place(thread, parts, s.height_out, s.width_out, s.channels);
         if (!place.there) {
             return;
@@ -70,8 +70,10 @@ struct PoolingForward {
         float sum = 0.0F;
         float best = -INFINITY;
         std::int32_t winner = -1;
-        for (int row = top < 0 ? 0 : top; row < top + s.kernel && row < s.height; ++row) {
-            for (int column = left < 0 ? 0 : left; column < left + s.kernel && column < s.width; ++column) {
+        const int bottom = top + s.kernel < s.height ? top + s.kernel : s.height;
+        const int right = left + s.kernel < s.width ? left + s.kernel : s.width;  // a local: nvcc overlaps the reads
+        for (int row = top < 0 ? 0 : top; row < bottom; ++row) {
+            for (int column = left < 0 ? 0 : left; column < right; ++column) {
                 const float value = static_cast<float>(x[s.offset(place.sample, row, column, place.channel)]);
                 sum += value;
                 if (winner < 0 || value > best || value != value) {

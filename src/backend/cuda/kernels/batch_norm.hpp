@@ -20,9 +20,9 @@ namespace finch::backend::cuda {
 
 /// The numbers that a layer keeps per channel in device memory.
 struct BatchNormMemory {
-    double* forward_sums;       ///< (2·channels + 1), over all ranks: Σ x, Σ x², and how many values
-    double* backward_sums;      ///< (2·channels + 1), over all ranks: Σ grad, Σ grad · x
-    double* mean;               ///< (channels), of the batch; or the running mean
+    double* forward_sums;       ///< (2·channels + 1), of BatchNormTotals: Σ x, Σ x², and how many values
+    double* backward_sums;      ///< (2·channels + 1), of BatchNormTotals: Σ grad, Σ grad · x, and an unused number
+    double* mean;               ///< (channels), of the batch; without values the running mean
     double* inverse_deviation;  ///< (channels)
     float* factors;             ///< (3, channels): mean, scale, shift
 };
@@ -197,8 +197,8 @@ private:
     }
 };
 
-/// The kernel that adds the partial sums of this rank, for a sum over all ranks. One warp adds the sums of one channel.
-/// In backward (`grad_parameters` is not null) the kernel also writes `grad_parameters`.
+/// The kernel that adds the partial sums of this rank, if there are many parts or several ranks. One warp adds the sums
+/// of one channel. In backward (`grad_parameters` is not null) the kernel also writes `grad_parameters`.
 struct BatchNormTotals {
     static constexpr int max_threads = 256;
     const StepState* state;

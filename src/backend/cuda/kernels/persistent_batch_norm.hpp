@@ -9,11 +9,11 @@
 
 namespace finch::backend::cuda {
 
-/// The whole of forward or backward, as one cooperative kernel or two halves (HalfKernel). With several ranks,
-/// BatchNormTotals and a sum over all ranks are between the halves; `partial` of the second half is that sum, as one
-/// part. In validation only the second half runs, with the running statistics. Grid: see RowCut. In a cooperative
-/// kernel, each thread keeps the first `kept` of its rows in shared memory between the sums and the results, so that
-/// they are read once. `kept` does not change the bits.
+/// The whole of forward or backward, as one cooperative kernel or two halves (HalfKernel). In float32 and with several
+/// ranks, BatchNormTotals and the sum over the ranks are between the halves; that sum is the only part of the second
+/// half's `partial`. In validation only the second half runs, with the running statistics. Grid: see RowCut. In a
+/// cooperative kernel, each thread keeps the first `kept` of its rows in shared memory between the sums and the
+/// results, so that they are read once. `kept` does not change the bits.
 template <class X, class Y, int width, bool is_backward>
 struct PersistentBatchNorm {
     using Row = BatchNormRow<X, Y, width>;
@@ -32,7 +32,7 @@ struct PersistentBatchNorm {
     BatchNormGradient<X, Y, width> gradient;
     BatchNormStatistics statistics;
     double* partial;             ///< (parts, 2, channels): Σ x and Σ x² or, in backward, Σ grad and Σ grad · x
-    const double* total_values;  ///< of all ranks; null: this rank trains alone
+    const double* total_values;  ///< of all ranks; null: those of this step
     float* grad_parameters;      ///< of backward: weight, bias; null if BatchNormTotals writes them
     std::conditional_t<is_backward, X, Y>* results;
 
