@@ -34,7 +34,7 @@ TEST_CASE("search.objective accepts one loss and different costs, and then refus
     CHECK(contains(with("propagator: genetic, objective: [validation_loss, size]"), "did you mean") == false);
     CHECK(contains(with("propagator: genetic, objective: [validation_loss, size]"),
                    "search.objective[1]: 'size' is unknown; accepted"));
-    CHECK(contains(with(two + "propagator: tpe"),
+    CHECK(contains(with(two + "propagator: cmaes"),
                    "search.propagator: supports one objective, but the search has 2; accepted: auto, evolution, "
                    "genetic, random, screened"));
     for (const std::string propagator : {"auto", "evolution", "random", "screened"}) {

@@ -313,9 +313,8 @@ TEST_CASE("after kills and restarts, every leader breeds the same genomes as wit
     check(search::ExchangeKind::pollination, search::CmaEsOptions{});
     check(search::ExchangeKind::pollination, search::SwarmOptions{.particles = 7});
     check(search::ExchangeKind::pollination, search::NelderMeadOptions{});
-    for (const search::PropagatorOptions& by_model :
-         {search::PropagatorOptions{search::ScreenedOptions{}}, search::PropagatorOptions{search::AutomaticOptions{}},
-          search::PropagatorOptions{search::TpeOptions{}}}) {
+    for (const search::PropagatorOptions& by_model : {search::PropagatorOptions{search::ScreenedOptions{}},
+                                                      search::PropagatorOptions{search::AutomaticOptions{}}}) {
         check(search::ExchangeKind::pollination, by_model, 160);
         check(search::ExchangeKind::migration, by_model, 160);
     }
