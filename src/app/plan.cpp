@@ -41,9 +41,6 @@ std::string budget_text(const island::Budget& budget, const search::Measure& mea
     add(budget.hours, "{} hours");
     add(budget.node_hours, "{} node hours");
     add(budget.target_loss, "a best " + measure.name + " of {}");
-    if (budget.target_hypervolume) {
-        ends.push_back(fmt::format("a hypervolume of {}", budget.target_hypervolume->value));
-    }
     return fmt::format("the search ends after {}\n", fmt::join(ends, " or "));
 }
 

@@ -108,9 +108,6 @@ std::vector<std::string> companions(const std::string& path, const std::string& 
         const bool is_of_function = of_functions.contains(path.substr(path.find_last_of('.') + 1));
         return {is_of_function ? "search.objective.function=sphere" : "search.objective.command=true"};
     }
-    if (begins(path, "search.budget.target_hypervolume") && value != "null") {
-        return {"search.objective=[validation_loss, parameters]", "search.propagator=genetic"};
-    }
     if (begins(path, "search.budget.")) {
         return {path == "search.budget.hours" ? "search.budget.evaluations=1" : "search.budget.hours=1"};
     }

@@ -9,7 +9,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -196,8 +195,5 @@ private:
     std::size_t evaluations_ = 0;
     std::int64_t epochs_ = 0;
 };
-
-/// Returns the hypervolume of the results of all islands. `reference`: a value for each objective, as it is reported.
-[[nodiscard]] double hypervolume_of(const Population& population, std::span<const double> reference);
 
 }  // namespace finch::search
