@@ -155,7 +155,7 @@ TEST_CASE("genetic.population is a number or a multiple of the workers, which a 
     CHECK(config.populations_text() == "population: island 0: 12 (3x workers), island 1: 6 (3x workers)");
     CHECK(std::get<search::GeneticOptions>(config.propagator_of(0)).population == 12);
     CHECK(std::get<search::GeneticOptions>(config.propagator_of(1)).population == 6);
-    CHECK(config.needs().population == 12);
+    CHECK(config.first_points() == 12);
     CHECK(config.text() == text);
     config.resolve_populations(std::vector{1});
     CHECK(std::get<search::GeneticOptions>(config.propagator_of(0)).population == 3);

@@ -95,23 +95,6 @@ TEST_CASE("after kills and restarts with other workers, no result is lost or rep
     }
 }
 
-TEST_CASE("after a restart, a leader keeps only memberships that its island uses, and the archivist all used ones") {
-    constexpr std::size_t islands = 12;
-    constexpr std::size_t parents = 8;
-    World world(islands, islands, evaluations(1200), search::ExchangeKind::pollination);
-    CHECK(world.run(plenty));
-    CHECK(world.recorded().memberships().size() > islands * (parents + 1));
-
-    world.run(0);
-
-    for (const auto& worker : world.workers_) {
-        const bool is_archivist = worker == world.workers_[0];
-        const std::size_t most = is_archivist ? islands * (parents + 1) : parents + islands - 1;
-        CHECK(worker->population().memberships().size() <= most);
-        CHECK(worker->population().size() == 1200);
-    }
-}
-
 TEST_CASE("a worker with several slots uses the budget exactly") {
     World world(2, 1, evaluations(40), search::ExchangeKind::none);
     world.slots = 4;

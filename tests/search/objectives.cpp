@@ -281,7 +281,6 @@ TEST_CASE("with costs, the active individuals are the best members by rank, for 
         for (std::uint64_t seed = 0; seed < 100; ++seed) {
             RandomStream random(seed, Purpose::test);
             Population population(kind, 3, one_cost);
-            population.limit_memberships({.island = 0, .breeding = 2, .exchange = 1});
             for (const std::uint32_t i : random.permutation(static_cast<std::uint32_t>(records.size()))) {
                 population.merge(records[i]);
                 static_cast<void>(population.best(static_cast<int>(random.below(3)), 5));

@@ -57,7 +57,6 @@ struct WorkerOptions {
     std::optional<search::FinalChoice> final_choice;
     search::ExchangeOptions exchange;
     std::optional<search::InheritOptions> inherit;
-    std::size_t bred_from = 0;             ///< how many of an island's best other islands' propagators read
     search::InitialDesign initial_design;  ///< without genes: only the propagator breeds
     std::vector<std::uint32_t>
         initial_points_left;  ///< initial points that are free at this start, from initial_points_left()

@@ -42,11 +42,9 @@ public:
     virtual ~Propagator() = default;
     [[nodiscard]] virtual Offspring breed(const Population& population, int island, const Stage& stage,
                                           RandomStream& random) = 0;
-    /// Returns how many of an island's best individuals the propagator reads at most.
-    [[nodiscard]] virtual std::size_t population() const noexcept = 0;
     /// Returns the number of individuals that must exist before the propagator can breed from them; 0 if it needs none.
     /// `evaluations`: the number of evaluations of the search; 0: not known.
-    [[nodiscard]] virtual std::size_t first_points(std::int64_t /*evaluations*/) const noexcept { return population(); }
+    [[nodiscard]] virtual std::size_t first_points(std::int64_t /*evaluations*/) const noexcept { return 0; }
     /// Returns whether the propagator breeds better if it knows the individuals in training on the island.
     [[nodiscard]] virtual bool looks_at_training() const noexcept { return false; }
 };
