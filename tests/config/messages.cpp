@@ -193,26 +193,6 @@ TEST_CASE("data.auto_prob: the blocks cover all systems in order, and exclude we
               .data.system_blocks == std::vector<data::SystemBlock>{{0, 2, 1e-3}});
 }
 
-TEST_CASE("data.expect needs a shape, a number of samples, and either classes or targets") {
-    const auto with = [](const std::string& expect) {
-        return problem_of("data: {kind: idx, path: here, expect: {" + expect + "}}\n");
-    };
-
-    CHECK(with("shape: [28, 28, 1], classes: 10, samples: 60000") == "");
-    CHECK(with("shape: [28, 28, 1], targets: 3, samples: 60000, validation: 59999, test: 0") == "");
-    CHECK(with("classes: 10, samples: 60000") ==
-          "file.yaml:1: data.expect.shape: has no value; accepted: [height, width, channels]");
-    CHECK(contains(with("shape: [28, 28], classes: 10, samples: 60000"), "data.expect.shape: "));
-    CHECK(contains(with("shape: [28, 28, 1, 1], classes: 10, samples: 60000"), "data.expect.shape: "));
-    CHECK(contains(with("shape: [28, 28, 1], classes: 10"), "data.expect.samples: has no value; accepted: "));
-    CHECK(contains(with("shape: [28, 28, 1], samples: 60000"), "data.expect.classes: is one of two: say classes or"));
-    CHECK(contains(with("shape: [28, 28, 1], classes: 2, targets: 1, samples: 60000"), "data.expect.classes: is one"));
-    CHECK(contains(with("shape: [28, 28, 1], classes: 10, samples: 60, validation: 60"),
-                   "data.expect.validation: leaves none of 60 samples to train with; accepted: at most 59"));
-    CHECK(contains(problem_of("data: {expect: {shape: [28, 28, 1], classes: 10, samples: 60000}}\n"),
-                   "data.expect: is for data from files; accepted: none"));
-}
-
 TEST_CASE("the message for an unknown key or word suggests the most similar known one") {
     CHECK(begins(problem_of("training:\n  epohcs: 3\n"),
                  "file.yaml:2: training.epohcs: unknown key (did you mean 'epochs'?); accepted: epochs, batch_size"));
