@@ -9,7 +9,6 @@
 #include "finch/cluster/environment.hpp"
 #include "finch/comm/all_reduce.hpp"
 #include "finch/config/trial_genomes.hpp"
-#include "finch/data/expected.hpp"
 #include "finch/energy/meter.hpp"
 #include "finch/run/checks.hpp"
 #include "finch/run/devices.hpp"
@@ -41,9 +40,6 @@ std::string budget_text(const island::Budget& budget, const search::Measure& mea
     add(budget.hours, "{} hours");
     add(budget.node_hours, "{} node hours");
     add(budget.target_loss, "a best " + measure.name + " of {}");
-    if (budget.target_hypervolume) {
-        ends.push_back(fmt::format("a hypervolume of {}", budget.target_hypervolume->value));
-    }
     return fmt::format("the search ends after {}\n", fmt::join(ends, " or "));
 }
 
@@ -156,25 +152,34 @@ std::string space_text(const config::Config& config, const cluster::Layout& layo
     return disk_text(config, disk_use(config, layout, networks, datasets), run::run_directory_of(config, {}));
 }
 
-/// Returns the facts about images, networks, memory and disk space. `datasets`: null if the data are neither on this
-/// machine nor described by data.expect.
+/// Returns a path of the data that is not on this machine; nothing if all are here.
+std::optional<std::string> absent_data(const data::Options& options) {
+    std::error_code none;
+    for (const std::string& path : data::paths_of(options)) {
+        if (options.kind != data::Kind::generated && !path.empty() && !std::filesystem::exists(path, none)) {
+            return path;
+        }
+    }
+    return std::nullopt;
+}
+
+/// Returns the facts about images, networks, memory and disk space. `datasets`: null if the data are not on this
+/// machine.
 std::string training_text(const config::Config& config, const cluster::Layout& layout, bool uses_devices,
                           const data::Datasets* datasets) {
     const auto cpu = run::make_device(cluster::DeviceKind::cpu, cluster::no_device, 1);
     std::string text = uses_devices ? "" : precision_text(config, *cpu);
     const data::Options options = run::data_options(config);
-    const std::optional<std::string> absent = absent_data(options);
-    if (absent) {
+    if (const std::optional<std::string> absent = absent_data(options)) {
         const std::string hint = path_hint(*absent);
-        text += fmt::format("{}: {} is not here yet{}: {}\n", hint.empty() ? "remark" : "warning", *absent, hint,
-                            datasets != nullptr ? "what follows goes by data.expect"
-                                                : "images, classes and memory are not known (data.expect would say)");
+        text += fmt::format("{}: {} is not here yet{}: images, classes and memory are not known\n",
+                            hint.empty() ? "remark" : "warning", *absent, hint);
     }
     if (datasets == nullptr) {
         return text + runs_text(config, std::nullopt);
     }
     run::check_data(config, *datasets);
-    const std::string reused = runs_text(config, absent ? std::nullopt : std::optional(datasets->fingerprint));
+    const std::string reused = runs_text(config, datasets->fingerprint);
     const Networks networks = try_networks(config, datasets->training, *cpu);
     text += fmt::format("data: {}\n{}", run::data_text(config, *datasets), reused);
     for (const std::string& line : run::systems_lines(config, *datasets)) {
@@ -222,16 +227,6 @@ Question question_of(const PlanOptions& options) {
                                      fmt::format("node{}", node + 1));
     }
     return question;
-}
-
-std::optional<std::string> absent_data(const data::Options& options) {
-    std::error_code none;
-    for (const std::string& path : data::paths_of(options)) {
-        if (options.kind != data::Kind::generated && !path.empty() && !std::filesystem::exists(path, none)) {
-            return path;
-        }
-    }
-    return std::nullopt;
 }
 
 config::Config load_to_plan(const PlanOptions& options) {
@@ -286,8 +281,6 @@ int plan(const PlanOptions& options) {
         const data::Options data = run::data_options(config);
         if (!absent_data(data)) {
             datasets = data::load(data, config.seed);
-        } else if (data.expect) {
-            datasets = data::stand_in(data);
         }
     }
     print_plan(config, question, datasets ? &*datasets : nullptr);

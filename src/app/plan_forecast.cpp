@@ -281,7 +281,7 @@ std::string measured_text(const config::Config& config, const Measured& measured
 std::string layouts_text(const config::Config& config, const PlanOptions& options, const Question& question,
                          const data::Datasets& datasets, const Measured& measured, std::optional<double> time_limit) {
     if (!run::is_foreseeable(config.budget)) {
-        return "search.budget.target_loss or target_hypervolume alone ends this search: how long that takes cannot be "
+        return "search.budget.target_loss alone ends this search: how long that takes cannot be "
                "foreseen\n";
     }
     const bool plans_gpus = question.gpus_per_node > 0 && cluster::may_use_cuda(config.workers.device);

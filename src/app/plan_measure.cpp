@@ -12,7 +12,6 @@
 #include "finch/cluster/time_limit.hpp"
 #include "finch/comm/all_reduce.hpp"
 #include "finch/comm/node_memory.hpp"
-#include "finch/data/expected.hpp"
 #include "finch/nn/model.hpp"
 #include "finch/run/checks.hpp"
 #include "finch/run/devices.hpp"
@@ -257,24 +256,6 @@ std::vector<int> sizes_to_measure(int world_size, int configured) {
     return sizes;
 }
 
-/// Collective over the world. Returns the data, or stand-ins as described by data.expect if the files are absent.
-run::LoadedData load_or_stand_in(const config::Config& config) {
-    const data::Options options = run::data_options(config);
-    const std::string absent = run::on_rank_zero(MPI_COMM_WORLD, [&] { return absent_data(options).value_or(""); });
-    if (absent.empty()) {
-        return run::load_on_each_node(options, config.seed);
-    }
-    if (!options.expect) {
-        throw ConfigError(fmt::format(
-            "--measure: {} is not here, and data.expect does not say what it will hold: {{shape: [height, width, "
-            "channels], classes: N, samples: N}}",
-            absent));
-    }
-    run::LoadedData loaded;
-    loaded.sets = data::stand_in(options);
-    return loaded;
-}
-
 /// Returns the ranks for which the plan is made: the user's options, otherwise the allocation, otherwise the ranks of
 /// this measurement.
 Question question_of_plan(const PlanOptions& options, std::vector<std::string> ranks_here) {
@@ -318,7 +299,7 @@ int measure_plan(const comm::Session& session, const PlanOptions& options) {
     const std::vector<std::string> node_of_rank = comm::names_of_nodes(MPI_COMM_WORLD);
     const Question question = question_of_plan(options, node_of_rank);
     const double before = steady_seconds();
-    const run::LoadedData loaded = load_or_stand_in(config);
+    const run::LoadedData loaded = run::load_on_each_node(run::data_options(config), config.seed);
     const double seconds_of_start = steady_seconds() - before;
     static_cast<void>(run::on_rank_zero(MPI_COMM_WORLD, [&] {
         print_plan(config, question, &loaded.sets);

@@ -5,7 +5,7 @@
 #include "finch/base/words.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/config/trial_genomes.hpp"
-#include "finch/data/expected.hpp"
+#include "finch/data/excerpt.hpp"
 #include "finch/nn/model.hpp"
 #include "finch/train/recipe.hpp"
 
@@ -28,7 +28,7 @@ constexpr std::int64_t test_batch = 256;              ///< batch size of world r
 constexpr double asked_per_used = 20.0 / 19.0;
 
 std::int64_t bytes_of(const data::Dataset& set) {
-    return static_cast<std::int64_t>(data::block_bytes(set)) + (data::is_stand_in(set) ? data::pixel_bytes(set) : 0);
+    return static_cast<std::int64_t>(data::block_bytes(set));
 }
 
 }  // namespace

@@ -9,10 +9,10 @@ namespace {
 
 void check_budget(const island::Budget& budget, const Tree& written) {
     if (!budget.evaluations && !budget.generations && !budget.epochs && !budget.hours && !budget.node_hours &&
-        !budget.target_loss && !budget.target_hypervolume) {
+        !budget.target_loss) {
         fail(written, "search.budget",
-             "never ends; accepted: at least one of evaluations, generations, epochs, hours, node_hours, target_loss, "
-             "target_hypervolume with a value");
+             "never ends; accepted: at least one of evaluations, generations, epochs, hours, node_hours, target_loss "
+             "with a value");
     }
 }
 
@@ -20,7 +20,6 @@ void check_budget(const island::Budget& budget, const Tree& written) {
 
 Domain budget_section() {
     using island::Budget;
-    using island::TargetHypervolume;
     return {Section{
         .keys = {key("evaluations", &Budget::evaluations, or_null(whole(1, 4000 * million)),
                      "exact number of evaluations of the whole run, over all starts"),
@@ -33,20 +32,7 @@ Domain budget_section() {
                  key("node_hours", &Budget::node_hours, or_null(above(0, million)),
                      "number of distinct nodes times hours of wall time, summed over all starts"),
                  key("target_loss", &Budget::target_loss, or_null(real(-1e300, 1e300)),
-                     "the search ends once the best loss is this value or smaller"),
-                 key("target_hypervolume", &Budget::target_hypervolume,
-                     or_null(section(
-                         {key("value", &TargetHypervolume::value, above(0, 1e300),
-                              "hypervolume, in the product of the objectives' units")
-                              .with_default("1"),
-                          key("reference", &TargetHypervolume::reference,
-                              {List{.element = {real(-1e300, 1e300)}, .least = 2, .most = 1 + search::most_costs}},
-                              "reference point, a value for each objective as it is reported; results "
-                              "that are worse in any objective do not count")
-                              .with_default("[1, 1]")})),
-                     "with several objectives: the search ends once the volume between the front and `reference` is "
-                     "`value` or larger")
-                     .with_default("null")},
+                     "the search ends once the best loss is this value or smaller")},
         .check = check_of<Budget>(check_budget)}};
 }
 

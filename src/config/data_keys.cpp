@@ -189,48 +189,9 @@ void check_data(const data::Options& options, const Tree& written) {
     if (options.kind == data::Kind::generated && std::holds_alternative<data::OwnValidation>(options.validation)) {
         fail(written["validation"], "data.validation", "own is for data from files; accepted: sampled");
     }
-    if (options.kind == data::Kind::generated && options.expect) {
-        fail(written["expect"], "data.expect", "is for data from files; accepted: none");
-    }
     if (data::needs_moments(options)) {
         refuse_genes_of_auto(options, written);
     }
-}
-
-void check_expected(const data::Expected& expected, const Tree& written) {
-    if (expected.shape.empty()) {
-        fail(written["shape"], "data.expect.shape", "has no value; accepted: [height, width, channels]");
-    }
-    if (expected.samples == 0) {
-        fail(written["samples"], "data.expect.samples", "has no value; accepted: a whole number from 2");
-    }
-    if (expected.classes.has_value() == expected.targets.has_value()) {
-        fail(written["classes"], "data.expect.classes", "is one of two: say classes or targets");
-    }
-    if (expected.validation.value_or(0) >= expected.samples) {
-        fail(written["validation"], "data.expect.validation",
-             fmt::format("leaves none of {} samples to train with; accepted: at most {}", expected.samples,
-                         expected.samples - 1));
-    }
-}
-
-Domain expected() {
-    using data::Expected;
-    constexpr std::int64_t most_samples = 4294967295;
-    std::vector<Key> keys{
-        key("shape", &Expected::shape, or_null({List{{whole(1, 65536)}, 3, 3}}),
-            "[height, width, channels] of an image")
-            .with_default("null"),
-        key("classes", &Expected::classes, or_null(whole(2, 65536)), "number of classes"),
-        key("targets", &Expected::targets, or_null(whole(1, 65536)),
-            "for regression, instead of classes: how many numbers a target has"),
-        key("samples", &Expected::samples, or_null(whole(2, most_samples)),
-            "number of samples of the training set, including validation samples")
-            .with_default("null"),
-        key("validation", &Expected::validation, or_null(whole(1, most_samples - 1)),
-            "with validation: own or column: how many of the samples are validation samples"),
-        key("test", &Expected::test, or_null(whole(0, most_samples)), "number of samples of the test set")};
-    return either({word_of({"none"}), {Section{.keys = std::move(keys), .check = check_of<Expected>(check_expected)}}});
 }
 
 bool is_column(const std::string& text) {
@@ -332,11 +293,6 @@ Domain data_section() {
             "random distortions of the training images, new in each epoch: mirror, rotation, shift and cutout, in this "
             "order"),
         key("validation", &Options::validation, validation(), "images of the validation set").with_genes(Rule::no),
-        key("expect", &Options::expect, expected(),
-            "expected contents of the data files: finch plan uses them if the files do not exist; a start refuses "
-            "files with other contents")
-            .with_genes(Rule::no)
-            .with_fixed(Rule::no),
         key("training_samples", &Options::training_samples, either({word_of({"all"}), whole(1, 4294967295)}),
             "number of training samples; the seed chooses them from the samples that are not for validation"),
         key("validation_samples", &Options::validation_samples, whole(1, 4294967295),

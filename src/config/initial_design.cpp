@@ -138,7 +138,7 @@ void check_start(const Tree& written, const Config& config) {
     if (config.start == search::Start::random) {
         return;
     }
-    if (config.needs().first_points == 0) {
+    if (config.first_points() == 0) {
         fail(written, "search.start",
              fmt::format(
                  "'{}' is for as many individuals as the propagator breeds from, and this propagator breeds from "
@@ -196,18 +196,18 @@ std::string Config::populations_text() const {
     return parts.empty() ? "" : fmt::format("population: {}", fmt::join(parts, ", "));
 }
 
-Config::Needs Config::needs() const {
-    Needs needs;
+std::size_t Config::first_points() const {
+    std::size_t most = 0;
     for (int island = 0; island < std::max<int>(1, static_cast<int>(islands.size())); ++island) {
         const auto one = search::make_propagator(propagator_of(island), space, seed);
-        needs.first_points = std::max(needs.first_points, one->first_points(budget.evaluations.value_or(0)));
-        needs.population = std::max(needs.population, one->population());
+        most = std::max(most, one->first_points(budget.evaluations.value_or(0)));
     }
-    return needs;
+    return most;
 }
 
-search::InitialDesign Config::initial_design(std::size_t population) const {
-    return {space, first.guesses, start, search::points_of(start, population, first.guesses.size()), constraints, seed};
+search::InitialDesign Config::initial_design(std::size_t first_points) const {
+    const auto points = search::points_of(start, first_points, first.guesses.size());
+    return {space, first.guesses, start, points, constraints, seed};
 }
 
 }  // namespace finch::config

@@ -140,10 +140,6 @@ void read_limits(const Tree& written, Config& config) {
 }
 
 void check_objectives(const Tree& search, const Config& config) {
-    if (config.costs.empty() && config.budget.target_hypervolume) {
-        fail(search["budget"]["target_hypervolume"], "search.budget.target_hypervolume",
-             "needs several objectives, but the search has one; accepted: null, or target_loss");
-    }
     if (config.costs.empty()) {
         return;
     }
@@ -175,12 +171,6 @@ void check_objectives(const Tree& search, const Config& config) {
         fail(search["pruning"], "search.pruning",
              "compares joules at rungs, but the joules of a program are known only at its end; accepted: none, or "
              "seconds instead of joules in search.objective.objectives");
-    }
-    const auto& target = config.budget.target_hypervolume;
-    if (target && target->reference.size() != 1 + config.costs.size()) {
-        fail(search["budget"]["target_hypervolume"]["reference"], "search.budget.target_hypervolume.reference",
-             fmt::format("has {}, but the search has {} objectives; accepted: a value for each objective",
-                         counted(std::ssize(target->reference), "value"), 1 + config.costs.size()));
     }
     if (search["final"].kind != Tree::Kind::scalar) {
         refuse("final", "none");

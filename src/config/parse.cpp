@@ -23,7 +23,7 @@ constexpr std::int64_t least_evaluations = 100;
 /// be reserved for the final choice.
 bool counts_evaluations_alone(const island::Budget& budget) {
     return budget.evaluations && !budget.generations && !budget.hours && !budget.node_hours && !budget.epochs &&
-           !budget.target_loss && !budget.target_hypervolume;
+           !budget.target_loss;
 }
 
 /// Sets `config.final_choice` from the complete section `search`. The budget and the objective must already be set in

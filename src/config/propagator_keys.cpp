@@ -78,7 +78,6 @@ Key genetic_population() {
 Domain propagator() {
     using Any = search::PropagatorOptions;
     using search::GeneticOptions;
-    using search::TpeOptions;
     return {Variants{{
         alternative<Any>("auto", search::AutomaticOptions{}, {},
                          "screened for an island's first 1000 results, if its models take less than a quarter of an "
@@ -118,17 +117,6 @@ Domain propagator() {
                   "small restarts with few samples")}},
             "CMA-ES: for numeric genes that depend on each other"),
         alternative<Any>("swarm", search::SwarmOptions{}, std::get<Section>(swarm_section().is), "a particle swarm"),
-        alternative<Any>("tpe", TpeOptions{},
-                         {{key("startup", &TpeOptions::startup, whole(1, million),
-                               "number of results up to which all genomes are random"),
-                           key("candidates", &TpeOptions::candidates, whole(1, 10000),
-                               "number of drawn genomes, of which the most promising one is bred"),
-                           key("gamma", &TpeOptions::gamma, real(0.001, 0.9),
-                               "share of the results that counts as good, at most 25 results"),
-                           key("most_points", &TpeOptions::most_points, whole(50, 100000),
-                               "maximum number of results that the estimator uses: the best and the newest")}},
-                         "a tree-structured Parzen estimator: for up to 500 evaluations, especially with choices and "
-                         "conditional genes"),
         alternative<Any>(
             "nelder_mead", search::NelderMeadOptions{},
             {{key("parallel", &search::NelderMeadOptions::parallel, either({word_of({"auto"}), whole(1, 500)}),

@@ -2,7 +2,6 @@
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/cluster/machine.hpp"
-#include "finch/data/expected.hpp"
 #include "finch/data/normalisation.hpp"
 
 #include "readers.hpp"
@@ -266,7 +265,6 @@ Datasets load(const Options& options, std::uint64_t seed) try {
     count_classes(sets);
     check_size(options, sets.training);
     check_class_names(options, sets);
-    check_expected(options, sets.training, sets.test);
     measure_pixels(options, seed, sets);
     check_normalisation(options, sets.training);
     std::string mark = fingerprint(sets);

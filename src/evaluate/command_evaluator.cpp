@@ -42,8 +42,7 @@ CommandEvaluator::CommandEvaluator(const config::Config& config, Programs& progr
       population_(std::move(population)),
       seconds_left_(std::move(seconds_left)),
       rung_checkpoints_(programs.run(), run),
-      running_(static_cast<std::size_t>(config.workers.slots)),
-      warnings_(search::prunes(config.pruning)) {}
+      running_(static_cast<std::size_t>(config.workers.slots)) {}
 
 void CommandEvaluator::start(search::Individual individual) {
     const std::uint32_t slot = free_slot();
@@ -84,7 +83,7 @@ void CommandEvaluator::look() {
     for (const Running& running : running_) {
         order.answers.push_back(running.answers);
     }
-    previous_look_ = std::exchange(last_look_, steady_seconds());
+    last_look_ = steady_seconds();
     has_copied_ = false;
     command(order);
 }
@@ -112,7 +111,6 @@ std::vector<search::Individual> CommandEvaluator::advance() {
         take_reports(slot);
         if (standings[slot].runs) {
             decide(slot, standings[slot]);
-            warn_of_waiting(slot, standings[slot]);
         } else if (!may_be_of_a_stop(slot, standings[slot])) {
             note_starts(slot, standings[slot]);
             if (auto individual = ended(slot, standings[slot].fault)) {
@@ -129,10 +127,6 @@ void CommandEvaluator::take_reports(std::uint32_t slot) {
         if (line.kind == ReportLine::Kind::question) {
             running.answers.stop_from += running.last_pruning ? 0 : 1;
             ++running.answers.decided;
-        } else if (line.kind == ReportLine::Kind::done) {
-            warnings_.is_done_with_other(running.individual.id, line.text);
-        } else if (line.kind == ReportLine::Kind::near_miss) {
-            running.behind_text = running.curve.epochs().empty() ? ReportLine{} : line;
         } else {
             take_report(running, line);
         }
@@ -151,10 +145,9 @@ void CommandEvaluator::take_report(Running& running, const ReportLine& line) {
         running.misreport = running.misreport.empty() ? *problem : running.misreport;
         return;
     }
-    running.reported_at = running.reported_at > 0 ? running.reported_at : std::max(running.began, previous_look_);
+    running.has_reported = true;
     const std::vector<double>& losses = running.curve.losses();
     individual.epochs = running.curve.epochs().back().epoch;
-    warnings_.check_report(individual.id, line, individual.epochs, objective_.epochs);
     if (!objective_.persistent && !running.curve.keep(programs_.file_of(individual.id, "reports"))) {
         spdlog::warn("epoch {} of {} cannot be kept for a later start", individual.epochs, to_text(individual.id));
     }
@@ -201,17 +194,6 @@ void CommandEvaluator::decide(std::uint32_t slot, const Programs::Standing& stan
     }
 }
 
-/// Warns if ranks still run after others have ended, or if a persistent program prints nothing.
-void CommandEvaluator::warn_of_waiting(std::uint32_t slot, const Programs::Standing& standing) {
-    Running& running = running_[slot];
-    if (standing.waits) {
-        running.waits_since = running.waits_since > 0 ? running.waits_since : steady_seconds();
-        warnings_.ranks_wait(running.individual.id, running.waits_since);
-    } else if (objective_.persistent) {
-        warnings_.is_silent(running.individual.id, programs_.last_heard(slot));
-    }
-}
-
 void CommandEvaluator::end(std::uint32_t slot, EndReason why, double grace_seconds) {
     running_[slot].end_reason = why;
     command({.kind = Order::Kind::end, .slot = slot, .grace_seconds = grace_seconds});
@@ -250,7 +232,7 @@ void CommandEvaluator::note_starts(std::uint32_t slot, const Programs::Standing&
 /// ranks.
 bool CommandEvaluator::begins_again(std::uint32_t slot, Programs::Fault fault) {
     Running& running = running_[slot];
-    const bool said_nothing = running.reported_at == 0 && running.misreport.empty();
+    const bool said_nothing = !running.has_reported && running.misreport.empty();
     const bool port_taken = fault == Programs::Fault::port_taken;
     const bool was_ended = running.end_reason == EndReason::pruned || running.end_reason == EndReason::timed_out;
     if (was_ended || running.is_retry || !said_nothing || !(objective_.persistent || port_taken)) {
@@ -274,14 +256,12 @@ void CommandEvaluator::add_time(search::Individual& individual, double began) co
 /// Returns why an evaluation failed; empty if it did not.
 std::string CommandEvaluator::problem_of(const Running& running, bool failed) const {
     const bool is_mute = running.curve.own_epochs() == 0;
-    const bool may_have_missed = (is_mute || objective_.persistent) && !programs_.near_miss().empty();
-    const std::string near_miss = may_have_missed ? "; " + programs_.near_miss() : "";
     if (running.end_reason == EndReason::timed_out) {
-        return fmt::format("it did not end within {} s (search.objective.timeout_seconds){}",
-                           *objective_.timeout_seconds, near_miss);
+        return fmt::format("it did not end within {} s (search.objective.timeout_seconds)",
+                           *objective_.timeout_seconds);
     }
     if (failed && running.end_reason != EndReason::misreported) {
-        return programs_.problem() + (objective_.persistent ? near_miss : "");
+        return programs_.problem();
     }
     const std::string errors = programs_.last_errors().empty() ? "" : "\n" + programs_.last_errors();
     if (!running.misreport.empty()) {
@@ -289,37 +269,18 @@ std::string CommandEvaluator::problem_of(const Running& running, bool failed) co
         return fmt::format("invalid report: {}; valid is 'finch loss=0.31 epoch={}'{}", running.misreport, example,
                            errors);
     }
-    // A log may repeat a report that was counted. If a report behind other text was not counted, the individual fails,
-    // because its result would be an older loss.
-    if (!running.behind_text.text.empty() && !running.curve.has(running.behind_text)) {
-        return fmt::format(
-            "invalid report: '{}' does not begin with 'finch '; valid is 'finch loss=0.31 "
-            "epoch=3' on a line of its own{}",
-            running.behind_text.text, errors);
-    }
     if (is_mute && objective_.persistent) {
-        return "it said 'finch done' before a loss" + near_miss;
+        return "it said 'finch done' before a loss";
     }
-    return is_mute
-               ? "it ended without a loss: no line of standard output begins with 'finch loss='" + near_miss + errors
-               : "";
-}
-
-/// Warns if a program may have ended too early or cannot be pruned.
-void CommandEvaluator::warn_of_end(const Running& running, const search::Individual& individual) {
-    if (!objective_.persistent) {
-        warnings_.has_ended(individual.id, individual.epochs, objective_.epochs);
-    }
-    if (objective_.interactive && running.answers.decided == 0 && individual.epochs > 1) {
-        warnings_.has_not_asked(individual.id);
-    }
+    return is_mute ? fmt::format("it ended without a loss: no line of standard output{} begins with 'finch loss='{}",
+                                 group_.size() > 1 ? " of rank 0" : "", errors)
+                   : "";
 }
 
 /// Returns the individual with its outcome. Returns nothing if the evaluation begins again.
 std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Programs::Fault fault) {
     const bool failed = fault != Programs::Fault::none;
     Running& running = running_[slot];
-    warnings_.has_reported(running.individual.id, running.curve.own_epochs(), running.began, running.reported_at);
     const bool is_mute = running.curve.own_epochs() == 0;  // a late report would count for the next individual
     command({.kind = Order::Kind::release, .slot = slot, .ends_programs = failed || is_mute});
     if (failed && begins_again(slot, fault)) {
@@ -346,9 +307,6 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Pr
     }
     judge(individual);
     search::mark_bad_loss(individual);
-    if (individual.outcome == search::Outcome::evaluated) {
-        warn_of_end(running, individual);
-    }
     running = Running{};
     return individual;
 }

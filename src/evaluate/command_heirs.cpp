@@ -1,10 +1,13 @@
 // Heirs of programs: copies of checkpoints at rungs, and trainings that begin with them.
 #include "finch/base/clock.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/base/words.hpp"
 #include "finch/evaluate/command_evaluator.hpp"
 #include "finch/evaluate/rung_snapshots.hpp"
+
+#include <utility>
 
 namespace finch::evaluate {
 namespace {
@@ -86,8 +89,12 @@ void CommandEvaluator::keep_at_rung(const Running& running, const std::string& c
         }
         leave_out(since);
     }
-    if (!why.empty()) {
-        warnings_.has_no_checkpoint(individual.id, individual.epochs, why);
+    if (!why.empty() && !std::exchange(has_warned_of_checkpoint_, true)) {
+        spdlog::warn(
+            "{}: no heir can continue it after epoch {}: {}. For search.inherit, the program must write each "
+            "checkpoint into a new folder in FINCH_CHECKPOINT_DIR, then report 'finch loss=0.31 epoch={} "
+            "checkpoint=FOLDER', and keep the folder for some seconds",
+            to_text(individual.id), individual.epochs, why, individual.epochs);
     }
 }
 

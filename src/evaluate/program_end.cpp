@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
-#include <sstream>
 #include <string_view>
 
 namespace finch::evaluate {
@@ -72,16 +71,6 @@ int signal_of_stop(const process::Ended& ended) {
         }
     }
     return 0;
-}
-
-std::string near_miss_in(const std::string& errors) {
-    std::istringstream lines(errors);
-    for (std::string text; std::getline(lines, text);) {
-        if (const auto line = read_report_line(text)) {
-            return fmt::format("'{}' is on standard error", line->text);
-        }
-    }
-    return {};
 }
 
 }  // namespace finch::evaluate

@@ -20,7 +20,4 @@ namespace finch::evaluate {
 /// child; 0 if none did.
 [[nodiscard]] int signal_of_stop(const process::Ended& ended);
 
-/// Returns a message about the first line of `errors` that resembles a report; empty if there is none.
-[[nodiscard]] std::string near_miss_in(const std::string& errors);
-
 }  // namespace finch::evaluate

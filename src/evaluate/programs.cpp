@@ -95,14 +95,12 @@ void Programs::start(const Order& order) {
     Slot& slot = slots_.at(order.slot);
     const search::Individual& individual = order.individual;
     const CommandLine::Paths paths = paths_of(individual.id, order.resumes);
-    const double now = steady_seconds();
     slot = Slot{.child = std::move(slot.child),
                 .id = individual.id,
                 .runs = starts_here(),
                 .epochs = static_cast<double>(individual.epochs),
                 .is_evaluated = true,
-                .began = now,
-                .heard = now};
+                .began = steady_seconds()};
     energy_.begin(order.slot);
     try {
         if (slot.runs) {
@@ -145,27 +143,12 @@ void Programs::fail(Slot& slot, const std::string& why, Fault fault) const {
 
 void Programs::take_line(Slot& slot, ReportLine line) const {
     slot.questions += line.kind == ReportLine::Kind::question ? 1 : 0;
-    const bool is_first_miss = slot.near_miss.empty();
     if (line.kind == ReportLine::Kind::done) {
         const bool is_of_other = !line.id.empty() && line.id != to_text(slot.id);
         slot.runs = !objective_.persistent || is_of_other;
-        if (objective_.persistent && is_of_other && is_first_miss) {
-            slot.near_miss = fmt::format("'{}' names another individual than {}", line.text, to_text(slot.id));
-        }
-        if (objective_.persistent && is_of_other && group_.is_leader()) {
-            slot.reports.push_back(std::move(line));
-        }
-    } else if (line.kind == ReportLine::Kind::near_miss) {
-        slot.near_miss = is_first_miss ? fmt::format("'{}' is not a report", line.text) : slot.near_miss;
-        if (group_.is_leader() && line.value("loss")) {
-            slot.reports.push_back(std::move(line));
-        }
     } else if (group_.is_leader()) {
         slot.epochs = line.value("epoch").value_or(slot.epochs + 1);
         slot.reports.push_back(std::move(line));
-    } else if (line.kind == ReportLine::Kind::report && is_first_miss) {
-        slot.near_miss =
-            fmt::format("'{}' came from rank {}, but only rank 0's reports are read", line.text, group_.rank());
     }
 }
 
@@ -175,9 +158,7 @@ void Programs::look(Slot& slot) const {
         return;
     }
     const std::optional<process::Ended> ended = slot.child->ended();  // before take_lines(), so that no line is lost
-    const std::vector<std::string> lines = slot.child->take_lines();
-    slot.heard = lines.empty() ? slot.heard : steady_seconds();
-    for (const std::string& text : lines) {
+    for (const std::string& text : slot.child->take_lines()) {
         std::optional<ReportLine> line = read_report_line(text);
         if (line && slot.runs) {
             take_line(slot, std::move(*line));
@@ -192,9 +173,6 @@ void Programs::judge(Slot& slot, const process::Ended& ended) const {
     slot.ended_at = slot.child->ended_at();
     const bool was_not_started = !ended.problem.empty() && ended.code == 127;
     const std::string errors = slot.child->errors();
-    if (slot.near_miss.empty() && slot.reports.empty()) {
-        slot.near_miss = near_miss_in(errors);
-    }
     const bool is_good = ended.code == 0 && ended.signal == 0 && ended.problem.empty();
     // Processes that outlive the program are a fault only if the program has not reported all epochs: they may be the
     // training. Otherwise the processes are only helpers.
@@ -290,13 +268,11 @@ void Programs::release(std::uint32_t number, bool ends_program) {
 /// Reports the error text of the rank that failed first: the other ranks may have failed because of that failure.
 void Programs::gather_ends(const Slot& slot) {
     problem_.clear();
-    near_miss_.clear();
     last_errors_.clear();
     seconds_since_end_ = std::numeric_limits<double>::infinity();
     double first = std::numeric_limits<double>::infinity();
     const double since_end = slot.ended_at > 0 ? unix_seconds() - slot.ended_at : 0;
-    const std::string mine =
-        to_message(RankEnd{slot.ended_at, since_end, slot.problem, slot.near_miss, slot.last_errors});
+    const std::string mine = to_message(RankEnd{slot.ended_at, since_end, slot.problem, slot.last_errors});
     for (const std::string& message : comm::gather_all(group_.get(), mine)) {
         RankEnd on_rank = from_message<RankEnd>(message);
         if (!on_rank.problem.empty() && on_rank.ended_at < first) {
@@ -304,7 +280,6 @@ void Programs::gather_ends(const Slot& slot) {
             problem_ = std::move(on_rank.problem);
         }
         seconds_since_end_ = std::min(seconds_since_end_, on_rank.seconds_since_end);
-        near_miss_ = near_miss_.empty() ? on_rank.near_miss : near_miss_;
         last_errors_ = last_errors_.empty() ? on_rank.last_errors : last_errors_;
     }
 }
@@ -316,10 +291,9 @@ std::vector<Programs::Standing> Programs::look(const std::vector<Order::Answers>
         count_energy(static_cast<std::uint32_t>(i));
         look(slot);
         answer(slot, answers.at(i));
-        const bool has_ended = slot.is_evaluated && starts_here() && !slot.runs && slot.fault == Fault::none;
         const auto all = group_.maximum({static_cast<std::int64_t>(slot.runs), static_cast<std::int64_t>(slot.fault)});
-        const auto ends = group_.maximum({static_cast<std::int64_t>(slot.signal != 0), std::int64_t{has_ended}});
-        standings.push_back({all[0] != 0, static_cast<Fault>(all[1]), ends[0] != 0, ends[1] != 0});
+        const bool was_signalled = group_.maximum(slot.signal != 0 ? 1 : 0) != 0;
+        standings.push_back({all[0] != 0, static_cast<Fault>(all[1]), was_signalled});
     }
     static_cast<void>(agree(group_, Status::running));  // tells all ranks about a stop request on any rank
     return standings;

@@ -43,19 +43,6 @@ std::optional<double> number_in(std::string_view text) {
     return word.empty() || is_hexadecimal || end != word.c_str() + word.size() ? std::nullopt : std::optional(value);
 }
 
-/// Returns a near miss for a line that contains "finch" and later "loss" or "done".
-std::optional<ReportLine> near_miss(std::string_view line) {
-    std::string text(line);
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](char letter) { return static_cast<char>(std::tolower(static_cast<unsigned char>(letter))); });
-    const std::size_t name = text.find("finch");
-    if (name == std::string::npos ||
-        (text.find("loss", name) == std::string::npos && text.find("done", name) == std::string::npos)) {
-        return std::nullopt;
-    }
-    return ReportLine{.kind = ReportLine::Kind::near_miss};
-}
-
 ReportLine problem(const std::string& what) {
     return {.kind = ReportLine::Kind::problem, .problem = what};
 }
@@ -278,7 +265,7 @@ namespace {
 
 std::optional<ReportLine> read_line(std::string_view line) {
     if (!line.starts_with(prefix)) {
-        return near_miss(line);
+        return std::nullopt;
     }
     const std::string_view rest = trimmed(line.substr(prefix.size()));
     if (rest == "stop?") {
@@ -294,16 +281,7 @@ std::optional<ReportLine> read_line(std::string_view line) {
         return read_json(std::string(rest));
     }
     const std::string_view first = rest.substr(0, rest.find(' '));
-    return first.find('=') == std::string_view::npos ? near_miss(line) : std::optional(read_words(rest));
-}
-
-/// Returns the values of a report that follows other text on its line (a progress bar, a log's prefix); empty if there
-/// is none.
-std::vector<std::pair<std::string, double>> values_behind_text(std::string_view line) {
-    const std::size_t begin = line.rfind(prefix);
-    const auto read = begin == std::string_view::npos ? std::nullopt : read_line(line.substr(begin));
-    const bool is_report = read && read->kind == ReportLine::Kind::report && read->value("loss");
-    return is_report ? read->values : std::vector<std::pair<std::string, double>>{};
+    return first.find('=') == std::string_view::npos ? std::nullopt : std::optional(read_words(rest));
 }
 
 }  // namespace
@@ -311,9 +289,6 @@ std::vector<std::pair<std::string, double>> values_behind_text(std::string_view 
 std::optional<ReportLine> read_report_line(const std::string& line) {
     const std::string text = without_escapes(line);
     std::optional<ReportLine> read = read_line(text);
-    if (read && read->kind == ReportLine::Kind::near_miss) {
-        read->values = values_behind_text(text);
-    }
     if (read) {
         read->text = printable(std::string_view(text).substr(0, longest_quote));
     }

@@ -67,15 +67,6 @@ bool ReportedCurve::repeats_parent(const ReportLine& line) const {
            (last.epoch > 1 || line.value("loss") == last.validation_loss);
 }
 
-bool ReportedCurve::has(const ReportLine& line) const {
-    const auto epoch = line.value("epoch");
-    const double loss = line.value("loss").value_or(std::numeric_limits<double>::quiet_NaN());
-    return std::any_of(epochs_.begin(), epochs_.end(), [&](const Epoch& one) {
-        const bool has_loss = one.validation_loss == loss || (std::isnan(one.validation_loss) && std::isnan(loss));
-        return epoch ? *epoch == one.epoch : has_loss;
-    });
-}
-
 void ReportedCurve::inherit(const std::filesystem::path& path) {
     recall(path);
     inherited_ = epochs_.size();

@@ -68,10 +68,6 @@ Worker::Worker(WorkerOptions options, search::Population population, search::Pro
                             options_.initial_design.space.size() > 0),
       tells_of_starts_(looks_for_duplicates_ && search::can_repeat(options_.initial_design.space)),
       liveness_(options_.self, workers(), options_.timeout_seconds, began_) {
-    population_.limit_memberships({.island = island(),
-                                   .breeding = std::max(propagator_.population(), options_.bred_from),
-                                   .exchange = search::exchange_depth(options_.exchange),
-                                   .everywhere = archive != nullptr});
     Dealt dealt = deal(population_, options_);
     if (archive != nullptr) {
         archivist_.emplace(

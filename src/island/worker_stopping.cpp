@@ -74,15 +74,6 @@ std::optional<std::string> Worker::used_budget() {
         !is_better_loss(*budget.target_loss, best->loss)) {
         return fmt::format("search.budget.target_loss is reached: {}", best->loss);
     }
-    if (budget.target_hypervolume && archivist_) {
-        if (hypervolume_at_ != population_.evaluations()) {
-            hypervolume_at_ = population_.evaluations();
-            hypervolume_ = search::hypervolume_of(population_, budget.target_hypervolume->reference);
-        }
-        if (hypervolume_ >= budget.target_hypervolume->value) {
-            return fmt::format("search.budget.target_hypervolume is reached: {}", hypervolume_);
-        }
-    }
     if (budget.epochs && population_.epochs() >= *budget.epochs) {
         return fmt::format("the budget of {} is used", counted(*budget.epochs, "epoch"));
     }

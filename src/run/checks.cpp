@@ -4,7 +4,6 @@
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
 #include "finch/config/trial_genomes.hpp"
-#include "finch/data/expected.hpp"
 #include "finch/data/labels.hpp"
 #include "finch/data/normalisation.hpp"
 #include "finch/data/sampling.hpp"
@@ -55,7 +54,7 @@ namespace {
 /// Returns the normalisation as text: "; normalised by mean 0.1307 and deviation 0.3081". Empty if the configuration
 /// contains these numbers.
 std::string normalisation_text(const data::Options& options, const data::Dataset& training) {
-    if (!data::needs_moments(options) || data::is_stand_in(training)) {
+    if (!data::needs_moments(options)) {
         return "";
     }
     const data::Normalisation used = data::normalisation_of(options, training);
@@ -104,7 +103,7 @@ std::vector<std::string> data_warnings(const config::Config& config, const data:
     std::vector<std::string> warnings;
     const data::Split split = data::split(options, training, config.seed);
     std::string labels = data::untrained_labels_text(training, datasets.test, split);
-    if (!labels.empty() && !data::is_stand_in(training)) {
+    if (!labels.empty()) {
         warnings.push_back("labels: " + std::move(labels));
     }
     std::vector<std::size_t> constant;

@@ -17,7 +17,6 @@ public:
     search::Offspring breed(const search::Population&, int, const search::Stage&, RandomStream&) override {
         return {genome_, {}, search::Operator::given};
     }
-    std::size_t population() const noexcept override { return 0; }
 
 private:
     search::Genome genome_;

@@ -255,7 +255,7 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     run.before.bred = bred_by_workers(run.population);
     if (!options.genes) {
         run.before.initial_points_left = island::initial_points_left(
-            run.population, run.before.earlier, config.initial_design(config.needs().first_points).initial_points());
+            run.population, run.before.earlier, config.initial_design(config.first_points()).initial_points());
     }
     return run;
 }

@@ -87,9 +87,7 @@ island::WorkerOptions worker_options(const Run& run, const OpenedRun& opened, co
     options.exchange = run.config.exchange;
     options.exchange.node_of_island = cluster::node_of_island(run.placement.layout);
     if (!run.options.genes) {
-        const config::Config::Needs needs = run.config.needs();
-        options.initial_design = run.config.initial_design(needs.first_points);
-        options.bred_from = needs.population;
+        options.initial_design = run.config.initial_design(run.config.first_points());
         options.initial_points_left = opened.before.initial_points_left;
     }
     options.archive_seconds = run.config.checkpoint.archive_seconds;

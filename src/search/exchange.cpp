@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <span>
 #include <utility>
 
@@ -253,19 +252,6 @@ std::vector<int> exchange_targets(const ExchangeOptions& options, int island, in
             return matrix_targets(options.matrix, island, islands, random);
     }
     return others(island, islands);
-}
-
-std::size_t exchange_depth(const ExchangeOptions& options) noexcept {
-    if (options.emigrants != Emigrants::best) {
-        return std::numeric_limits<std::size_t>::max();
-    }
-    std::int64_t most = options.migrants_between.empty() ? options.migrants : 0;
-    for (std::size_t from = 0; from < options.migrants_between.size(); ++from) {
-        for (std::size_t to = 0; to < options.migrants_between[from].size(); ++to) {
-            most = from == to ? most : std::max(most, options.migrants_between[from][to]);
-        }
-    }
-    return static_cast<std::size_t>(most);
 }
 
 }  // namespace finch::search

@@ -181,28 +181,6 @@ double to(const ChoiceGene& gene, double value) {
     return share_of(gene, value);
 }
 
-template <class Kind>
-UnitCell cell_of(const Kind& gene, double value) {
-    if (is_continuous(gene)) {
-        const double u = to(gene, value);
-        return {u, u};
-    }
-    const auto place = static_cast<double>(nearest(gene, value));
-    const auto count = static_cast<double>(count_of(gene));
-    return {place / count, (place + 1) / count};
-}
-UnitCell cell_of(const IntGene& gene, double value) {
-    if (gene.scale == Scale::linear || count_of(gene) == 1) {
-        return cell_of<IntGene>(gene, value);
-    }
-    const Edges edges = edges_of(gene);
-    const double half = static_cast<double>(gene.step) / 2;
-    const auto place = [&](double x) {
-        return std::log(clamped(x, edges.low, edges.high) / edges.low) / std::log(edges.high / edges.low);
-    };
-    return {place(value - half), place(value + half)};
-}
-
 double random_of(const RealGene& gene, RandomStream& random) {
     return is_continuous(gene) ? from(gene, random.uniform()) : value_at(gene, random.below(count_of(gene)));
 }
@@ -323,10 +301,6 @@ double to_unit(const Gene& gene, double value) noexcept {
 
 double from_unit(const Gene& gene, double u) noexcept {
     return std::visit([u = clamped(u, 0, 1)](const auto& kind) { return from(kind, u); }, gene.kind);
-}
-
-UnitCell unit_cell(const Gene& gene, double value) noexcept {
-    return std::visit([value](const auto& kind) { return cell_of(kind, value); }, gene.kind);
 }
 
 double random_value(const Gene& gene, RandomStream& random) {

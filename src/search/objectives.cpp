@@ -239,23 +239,4 @@ std::optional<FrontVolume> volume_of(std::span<const Individual* const> front, s
     return found;
 }
 
-double hypervolume_of(const Population& population, std::span<const double> reference) {
-    const std::vector<Cost>& costs = population.costs();
-    std::vector<const Individual*> results;
-    for (const auto& [id, individual] : population.individuals()) {
-        if (individual.is_complete() && !individual.is_repeat()) {
-            results.push_back(&individual);
-        }
-    }
-    std::vector<ObjectiveValues> points;
-    for (const Individual* individual : pareto_front(std::move(results), costs)) {
-        points.push_back(point_of(*individual, costs));
-    }
-    std::vector<double> smallest(reference.begin(), reference.end());
-    for (std::size_t i = 0; i < costs.size(); ++i) {
-        smallest.at(i + 1) *= costs[i].is_maximised ? -1 : 1;
-    }
-    return hypervolume(std::move(points), smallest);
-}
-
 }  // namespace finch::search

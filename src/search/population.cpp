@@ -9,13 +9,6 @@
 #include <utility>
 
 namespace finch::search {
-namespace {
-
-/// Number of unused memberships that may always be kept, so that a small number of memberships is not searched
-/// frequently.
-constexpr std::size_t spare_memberships = 1000;
-
-}  // namespace
 
 Population::Population(ExchangeKind kind, int islands, std::vector<Cost> costs)
     : kind_(kind), costs_(std::move(costs)) {
@@ -32,8 +25,6 @@ Population::Population(const Population& other)
       individuals_(other.individuals_),
       homes_(other.homes_),
       memberships_(other.memberships_),
-      membership_use_(other.membership_use_),
-      most_memberships_(other.most_memberships_),
       islands_(other.islands_.size()) {
     for (const auto& [id, individual] : individuals_) {
         add_to_indexes(individual);
@@ -90,9 +81,6 @@ bool Population::merge_membership(Id id, std::int32_t island) {
         at(island_now(island)).insert(individual);
         at(island_now(island)).changes.push_back(individual);
     }
-    if (membership_use_ && memberships_.size() > most_memberships_) {
-        drop_unused_memberships();
-    }
     return true;
 }
 
@@ -114,13 +102,6 @@ bool Population::merge(Record record) {
         return merge_membership(id, copy->island) || is_news;
     }
     return false;
-}
-
-void Population::limit_memberships(const MembershipUse& use) {
-    if (kind_ == ExchangeKind::pollination && costs_.empty()) {
-        membership_use_ = use;
-        drop_unused_memberships();
-    }
 }
 
 void Population::forget_curve(Id id) {
@@ -267,59 +248,6 @@ void Population::Island::put_in_order() const {
 }
 
 template <class Visitor>
-void Population::for_each_membership(Id id, const Visitor& visit) const {
-    auto membership = memberships_.lower_bound({id, std::numeric_limits<std::int32_t>::min()});
-    for (; membership != memberships_.end() && membership->first == id; ++membership) {
-        visit(*membership);
-    }
-}
-
-void Population::add_used_memberships(int island, std::set<std::pair<Id, std::int32_t>>& used) const {
-    const auto& members = at(island).members();
-    std::size_t rank = 0;
-    for (auto member = members.begin();
-         member != members.end() && rank < std::max(membership_use_->breeding, membership_use_->exchange);
-         ++member, ++rank) {
-        for_each_membership((*member)->id, [&](const auto& membership) {
-            if (rank < membership_use_->exchange || island_now(membership.second) == island) {
-                used.insert(membership);
-            }
-        });
-    }
-}
-
-void Population::drop_unused_memberships() {
-    std::set<std::pair<Id, std::int32_t>> used;
-    for (int island = 0; island < islands(); ++island) {
-        if (membership_use_->everywhere || island == membership_use_->island) {
-            add_used_memberships(island, used);
-        }
-    }
-    // Exchange sends this island's best individuals. An individual that is better than the last one sent will be sent
-    // as soon as it arrives on this island, so its memberships are still needed.
-    const auto& members = at(membership_use_->island).members();
-    const Individual* last_sent = nullptr;
-    if (membership_use_->exchange > 0 && membership_use_->exchange <= members.size()) {
-        last_sent = *std::next(members.begin(), static_cast<std::ptrdiff_t>(membership_use_->exchange) - 1);
-    }
-    const auto would_be_sent = [&](const Individual& individual) {
-        return last_sent != nullptr ? better(individual, *last_sent) : membership_use_->exchange > 0;
-    };
-    std::erase_if(memberships_, [&](const auto& membership) {
-        const Individual* individual = find(membership.first);
-        if (used.contains(membership) || individual == nullptr || !individual->ranks_by_loss() ||
-            would_be_sent(*individual)) {
-            return false;
-        }
-        if (const int island = island_now(membership.second); island != island_now(individual->island)) {
-            at(island).erase(individual);
-        }
-        return true;
-    });
-    most_memberships_ = 2 * memberships_.size() + spare_memberships;
-}
-
-template <class Visitor>
 void Population::for_each_place(const Individual& individual, const Visitor& visit) const {
     if (kind_ == ExchangeKind::migration) {
         const auto known = homes_.find(individual.id);
@@ -328,7 +256,10 @@ void Population::for_each_place(const Individual& individual, const Visitor& vis
     }
     visit(island_now(individual.island));
     if (kind_ == ExchangeKind::pollination) {
-        for_each_membership(individual.id, [&](const auto& membership) { visit(island_now(membership.second)); });
+        auto copy = memberships_.lower_bound({individual.id, std::numeric_limits<std::int32_t>::min()});
+        for (; copy != memberships_.end() && copy->first == individual.id; ++copy) {
+            visit(island_now(copy->second));
+        }
     }
 }
 

@@ -12,7 +12,6 @@ public:
     Offspring breed(const Population&, int, const Stage&, RandomStream& random) override {
         return {random_genome(space_, random), {}, Operator::random};
     }
-    std::size_t population() const noexcept override { return 0; }
 
 private:
     Space space_;

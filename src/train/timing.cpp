@@ -1,7 +1,7 @@
 #include "finch/train/timing.hpp"
 
 #include "finch/base/error.hpp"
-#include "finch/data/expected.hpp"
+#include "finch/data/excerpt.hpp"
 
 #include <algorithm>
 #include <array>

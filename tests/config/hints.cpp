@@ -87,7 +87,7 @@ TEST_CASE("names of PyTorch, Keras, Optuna and Propulate lead to Finch's keys an
     CHECK(contains(of_training("optimizer: torch.optim.AdamW"), "(did you mean 'adamw'?)"));
     CHECK(contains(of_search("objective: accuracy"), "(did you mean validation_error, which is 1 - accuracy?)"));
     CHECK(contains(of_search("objective: [val_loss]"), "(did you mean 'validation_loss'?)"));
-    CHECK(contains(of_search("propagator: TPESampler"), "(did you mean 'tpe'?)"));
+    CHECK(contains(of_search("propagator: TPESampler"), "'TPESampler' is unknown (did you mean 'auto'?)"));
     CHECK(contains(of_search("propagator: {genetic: {pop_size: 9}}"), "(did you mean 'population'?)"));
     CHECK(contains(of_search("pruning: hyperband"), "(did you mean 'halving'?)"));
     CHECK(contains(problem_of("data: {kind: mnist}"), "(did you mean 'idx'?)"));

@@ -61,10 +61,6 @@ std::vector<std::string> companions(const std::string& path, const std::string& 
     if (begins(path, "data.systems") && value != "none") {
         return {"data.kind=hdf5"};
     }
-    if (begins(path, "data.expect.")) {
-        const std::string answers = path == "data.expect.targets" && value != "null" ? "" : ", classes: 10";
-        return {"data={kind: idx, path: here, expect: {shape: [28, 28, 1], samples: 4294967295" + answers + "}}"};
-    }
     if (begins(path, "data.validation") || path == "training.loss") {
         return {"data.kind=hdf5", "data.path=somewhere"};
     }
@@ -108,9 +104,6 @@ std::vector<std::string> companions(const std::string& path, const std::string& 
         const bool is_of_function = of_functions.contains(path.substr(path.find_last_of('.') + 1));
         return {is_of_function ? "search.objective.function=sphere" : "search.objective.command=true"};
     }
-    if (begins(path, "search.budget.target_hypervolume") && value != "null") {
-        return {"search.objective=[validation_loss, parameters]", "search.propagator=genetic"};
-    }
     if (begins(path, "search.budget.")) {
         return {path == "search.budget.hours" ? "search.budget.evaluations=1" : "search.budget.hours=1"};
     }
@@ -141,9 +134,6 @@ TEST_CASE("every key accepts the values at its bounds") {
             }
             if (key.path == "data.systems[].path" && value == "null") {
                 continue;  // null is only used in comparisons of data; a configuration must give a path
-            }
-            if (begins(key.path, "data.expect.") && value == "null") {
-                continue;  // messages.cpp tests which keys of data.expect are required
             }
             const std::string problem = problem_with(key, value);
             CHECK_MESSAGE(problem == "", key.path << "=" << value << ": " << problem);

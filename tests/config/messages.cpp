@@ -155,7 +155,7 @@ TEST_CASE("genetic.population is a number or a multiple of the workers, which a 
     CHECK(config.populations_text() == "population: island 0: 12 (3x workers), island 1: 6 (3x workers)");
     CHECK(std::get<search::GeneticOptions>(config.propagator_of(0)).population == 12);
     CHECK(std::get<search::GeneticOptions>(config.propagator_of(1)).population == 6);
-    CHECK(config.needs().population == 12);
+    CHECK(config.first_points() == 12);
     CHECK(config.text() == text);
     config.resolve_populations(std::vector{1});
     CHECK(std::get<search::GeneticOptions>(config.propagator_of(0)).population == 3);
@@ -191,26 +191,6 @@ TEST_CASE("data.auto_prob: the blocks cover all systems in order, and exclude we
     CHECK(config::parse("data: {kind: hdf5, systems: [{path: a}, {path: b}], auto_prob: 'prob_sys_size;0:2:1e-3'}", "f")
               .recipe({}, 0)
               .data.system_blocks == std::vector<data::SystemBlock>{{0, 2, 1e-3}});
-}
-
-TEST_CASE("data.expect needs a shape, a number of samples, and either classes or targets") {
-    const auto with = [](const std::string& expect) {
-        return problem_of("data: {kind: idx, path: here, expect: {" + expect + "}}\n");
-    };
-
-    CHECK(with("shape: [28, 28, 1], classes: 10, samples: 60000") == "");
-    CHECK(with("shape: [28, 28, 1], targets: 3, samples: 60000, validation: 59999, test: 0") == "");
-    CHECK(with("classes: 10, samples: 60000") ==
-          "file.yaml:1: data.expect.shape: has no value; accepted: [height, width, channels]");
-    CHECK(contains(with("shape: [28, 28], classes: 10, samples: 60000"), "data.expect.shape: "));
-    CHECK(contains(with("shape: [28, 28, 1, 1], classes: 10, samples: 60000"), "data.expect.shape: "));
-    CHECK(contains(with("shape: [28, 28, 1], classes: 10"), "data.expect.samples: has no value; accepted: "));
-    CHECK(contains(with("shape: [28, 28, 1], samples: 60000"), "data.expect.classes: is one of two: say classes or"));
-    CHECK(contains(with("shape: [28, 28, 1], classes: 2, targets: 1, samples: 60000"), "data.expect.classes: is one"));
-    CHECK(contains(with("shape: [28, 28, 1], classes: 10, samples: 60, validation: 60"),
-                   "data.expect.validation: leaves none of 60 samples to train with; accepted: at most 59"));
-    CHECK(contains(problem_of("data: {expect: {shape: [28, 28, 1], classes: 10, samples: 60000}}\n"),
-                   "data.expect: is for data from files; accepted: none"));
 }
 
 TEST_CASE("the message for an unknown key or word suggests the most similar known one") {

@@ -26,7 +26,7 @@ TEST_CASE("search.islands: the list of propagators is used cyclically; more entr
     CHECK(std::get<search::SwarmOptions>(config.propagator_of(1)).particles == 9);
     CHECK(std::get<search::SwarmOptions>(config.propagator_of(1)).inertia == 0.5);
     CHECK(std::holds_alternative<search::CmaEsOptions>(config.propagator_of(2)));
-    CHECK(config.needs().first_points == 9);
+    CHECK(config.first_points() == 9);
     CHECK(config::parse(config.text(), "f").text() == config.text());
     CHECK(config::parse(sphere("islands: none"), "f").fixed_text() == config.fixed_text());
 

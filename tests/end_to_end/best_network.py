@@ -10,7 +10,7 @@ import numpy as np
 
 from harness import SOURCE, TINY, Folder, check, end_of_short_form, passed
 
-SMALL = ["--set", "data.expect=none", "--set", "data.validation_samples=203", "--set", "data.training_samples=300", "--set", "training.epochs=1", "--set",
+SMALL = ["--set", "data.validation_samples=203", "--set", "data.training_samples=300", "--set", "training.epochs=1", "--set",
          "search.space.lr={real: [0.1, 1.0], scale: log}", "--set", "search.budget.evaluations=3", "--set", "workers.islands=1"]
 
 

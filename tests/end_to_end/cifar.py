@@ -51,7 +51,7 @@ def write_sets(folder, training, test):
         write(folder / f"cifar-10-batches-bin/data_batch_{number}.bin", images[part], labels[part])
 
 
-SMALL = ("--set", "data.expect=none", "--set", "training.epochs=3", "--set", "training.batch_size=32", "--set", "workers.threads=1", "--set", "search.pruning=none", "--set", "search.final=none",
+SMALL = ("--set", "training.epochs=3", "--set", "training.batch_size=32", "--set", "workers.threads=1", "--set", "search.pruning=none", "--set", "search.final=none",
          "--set", "checkpoint={archive_seconds: 0.2, training_seconds: 0.5}", "--set", "search.space.width=16", "--set", "search.space.width2=32",
          "--set", "search.space.width3=64", "--set", "search.space.depth=1", "--set", "search.space.depth2=0")
 

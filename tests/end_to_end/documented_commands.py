@@ -56,7 +56,7 @@ STANDS_FOR = {"CONFIG": "configs/mnist.yaml", "JOBID": "7", "slurm-3": "slurm-7"
 CODES = {"doctor": (0, 1), "runs/*": (0, 75)}
 # The settings that make a configuration smaller. All starts of a run must use the same settings: Finch refuses changes.
 SMALLER = {
-    "mnist.yaml": ["data.expect=none", "data.training_samples=240", "data.validation_samples=80", "training.epochs=2", "search.space.conv_layers={int: [2, 3]}",
+    "mnist.yaml": ["data.training_samples=240", "data.validation_samples=80", "training.epochs=2", "search.space.conv_layers={int: [2, 3]}",
                    "search.budget.evaluations=4"],
     "images.yaml": ["training.epochs=1", "search.budget.evaluations=3"],
     "sphere.yaml": ["search.budget.evaluations=50"],

@@ -1,13 +1,11 @@
 """Checks `finch plan --measure`: it prints all figures, and they are consistent. The printed sbatch line is for the
-fastest layout. If the data are missing, the plan uses data.expect. tools/bench/plan.py measures the accuracy of the
+fastest layout. tools/bench/plan.py measures the accuracy of the
 forecasts."""
 import re
 
 from harness import SOURCE, TINY, Folder, check, passed
 
 CONFIG = TINY.replace("islands: 2", "islands: 1")
-FOLDER = "kind: idx, path: data/digits"
-EXPECT = "expect: {shape: [12, 12, 1], classes: 10, samples: 600}"
 MEASURE = ("--measure", "--measure-seconds", "1")
 LONGER = (10, 100, 1000)  # seconds to measure if a busy machine trained too few genomes
 
@@ -100,30 +98,11 @@ def refusals(folder):
         output = folder.run(2, "plan", config, *MEASURE, *arguments, expect=2)
         check(output.count("finch: ") == 1 and words in output, f"'{words}' is not said once\n{output}")
     folder.run(0, "plan", "tiny.yaml", "--time", 30, expect=2)
-
-
-def expected(folder):
-    folder.write("later.yaml", CONFIG.replace("kind: generated, samples: 600, size: 12", FOLDER))
-    folder.write("expected.yaml", CONFIG.replace("kind: generated, samples: 600, size: 12", f"{FOLDER}, {EXPECT}"))
-    four = ("--nodes", 1, "--ranks-per-node", 4)
-    output = folder.run(2, "plan", "later.yaml", *MEASURE, *four, expect=2)
-    check("data/digits is not here, and data.expect does not say" in output, f"nothing is known\n{output}")
-    output = folder.run(2, "plan", "expected.yaml", *MEASURE, *four)
-    check("data/digits is not here yet: what follows goes by data.expect" in output and "397 train, 203 validate" in output, f"{output}")
-    check(sorted(individuals(output)) == [1, 2] and "sbatch --nodes=1 --ntasks-per-node=4" in output, f"{output}")
-    absent = folder.run(0, "plan", "expected.yaml", *four)
-    folder.run(0, "data", "generate", "data/digits", "--samples", 600, "--size", 12)
-    there = folder.run(0, "plan", "expected.yaml", *four)
-    for said in (r"600 images of 12 x 12 x 1 in 10 classes: 397 train, 203 validate", r"networks: .*", r"--mem-per-cpu=\d+M"):
-        check(re.search(said, absent)[0] == re.search(said, there)[0], f"absent data give\n{absent}\nthose that are there\n{there}")
-    folder.run(4, "evolve", "expected.yaml", "--set", "search.budget.evaluations=2")
-    for key, changed in {"samples": "samples: 601", "shape": "shape: [12, 14, 1]", "classes": "classes: 11"}.items():
-        folder.write("other.yaml", (folder.path / "expected.yaml").read_text().replace(
-            {"samples": "samples: 600", "shape": "shape: [12, 12, 1]", "classes": "classes: 10"}[key], changed))
-        planned = folder.run(0, "plan", "other.yaml", *four, expect=2)
-        check(f"data.expect.{key}: is " in planned and "but data/digits has" in planned, planned)
-        check(f"data.expect.{key}: is " in folder.run(4, "evolve", "other.yaml", expect=2), "evolve takes them")
-    folder.run(4, "evolve", "expected.yaml", "--set", "search.budget.evaluations=2", "--set", "data.expect=none")  # continues the same run
+    absent = ("tiny.yaml", "--set", "data={kind: idx, path: data/digits}", "--nodes", 1, "--ranks-per-node", 4)
+    output = folder.run(2, "plan", *absent, *MEASURE, expect=2)
+    check("data/digits" in output and output.count("finch: ") == 1, output)
+    output = folder.run(0, "plan", *absent)
+    check("data/digits is not here yet: images, classes and memory are not known" in output and "4 ranks" in output, output)
 
 
 def main():
@@ -133,8 +112,7 @@ def main():
         limits(folder)
         other_layouts(folder)
         refusals(folder)
-        expected(folder)
-    passed("times by ranks and genes, layouts, limits, the sbatch line; data.expect in the place of data, and held against them")
+    passed("times by ranks and genes, layouts, limits, the sbatch line")
 
 
 main()

@@ -342,18 +342,6 @@ with Folder() as folder:
     starts = [int(line.split()[-1]) for line in begun.read_text().splitlines()]
     check(len(starts) == 6 and sum(first > 1 for first in starts) == 2, f"programs began at {starts}")
 passed("USR2 is handed on, programs save, and the next start has them go on with the budget exact")
-with Folder() as folder:
-    for report, warnings in {
-            "accuracy=90 epoch=3": ("it reports accuracy=90; accepted: a fraction from 0 to 1",
-                                    "it reports epoch 3, but search.objective.epochs is 2"),
-            "training_accuracy=-0.1 epoch=2": ("it reports training_accuracy=-0.1; accepted: a fraction",),
-            "accuracy=0 training_accuracy=1 epoch=2": ()}.items():
-        folder.write("run.yaml", config(script(folder, f"print('finch loss=1 {report}')"), "epochs: 2"))
-        output = folder.run(1, "evolve", "run.yaml", "--fresh")
-        found = output.count("it reports")
-        check(found == len(warnings) and all(warning in output for warning in warnings), f"{report}:\n{output}")
-passed("one warning each about an accuracy that is no fraction and an epoch too many")
-
 end_of_short_form()
 
 for victim in (0, 1):

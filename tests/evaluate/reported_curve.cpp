@@ -48,18 +48,6 @@ TEST_CASE("add: epochs count from 1 unless given; a repeated epoch replaces the 
     CHECK(numbers(curve) == std::vector<std::int32_t>{1, 2, 7, 8});
 }
 
-TEST_CASE("has: a report is known if its epoch is known; without an epoch, its loss decides") {
-    ReportedCurve curve;
-    CHECK_FALSE(add(curve, "loss=5"));
-    CHECK_FALSE(add(curve, "loss=nan"));
-    for (const char* known : {"loss=5", "loss=nan", "loss=5.1 epoch=1"}) {
-        CHECK(curve.has(*read_report_line(std::string("finch ") + known)));
-    }
-    for (const char* other : {"loss=4", "loss=5 epoch=3"}) {
-        CHECK_FALSE(curve.has(*read_report_line(std::string("finch ") + other)));
-    }
-}
-
 TEST_CASE("add: a report without a valid loss and epoch is refused, and the curve stays unchanged") {
     ReportedCurve curve;
     CHECK(add(curve, "accuracy=1") == "a report needs a loss, in 'finch accuracy=1'");

@@ -35,18 +35,6 @@ TEST_CASE("target loss: the run ends, saves the running trainings, and continues
     }
 }
 
-TEST_CASE("target hypervolume: the run ends once the results of all islands together have it") {
-    Budget budget;
-    budget.target_hypervolume = {.value = 6e7, .reference = {10, 1e7}};
-    World world(4, 2, budget, search::ExchangeKind::none);
-    world.costs = {{.quantity = search::Quantity::parameters}};
-
-    CHECK(world.run(plenty));
-
-    CHECK(search::hypervolume_of(world.recorded(), budget.target_hypervolume->reference) >= 6e7);
-    CHECK(world.workers_[0]->exit_reason() == ExitReason::complete);
-}
-
 TEST_CASE("budget of hours: the run ends even if world rank 0 is idle, and the running trainings are saved") {
     Budget budget;
     budget.hours = 0.001;  // 3.6 s of the simulated clock

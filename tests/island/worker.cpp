@@ -95,23 +95,6 @@ TEST_CASE("after kills and restarts with other workers, no result is lost or rep
     }
 }
 
-TEST_CASE("after a restart, a leader keeps only memberships that its island uses, and the archivist all used ones") {
-    constexpr std::size_t islands = 12;
-    constexpr std::size_t parents = 8;
-    World world(islands, islands, evaluations(1200), search::ExchangeKind::pollination);
-    CHECK(world.run(plenty));
-    CHECK(world.recorded().memberships().size() > islands * (parents + 1));
-
-    world.run(0);
-
-    for (const auto& worker : world.workers_) {
-        const bool is_archivist = worker == world.workers_[0];
-        const std::size_t most = is_archivist ? islands * (parents + 1) : parents + islands - 1;
-        CHECK(worker->population().memberships().size() <= most);
-        CHECK(worker->population().size() == 1200);
-    }
-}
-
 TEST_CASE("a worker with several slots uses the budget exactly") {
     World world(2, 1, evaluations(40), search::ExchangeKind::none);
     world.slots = 4;
@@ -313,9 +296,8 @@ TEST_CASE("after kills and restarts, every leader breeds the same genomes as wit
     check(search::ExchangeKind::pollination, search::CmaEsOptions{});
     check(search::ExchangeKind::pollination, search::SwarmOptions{.particles = 7});
     check(search::ExchangeKind::pollination, search::NelderMeadOptions{});
-    for (const search::PropagatorOptions& by_model :
-         {search::PropagatorOptions{search::ScreenedOptions{}}, search::PropagatorOptions{search::AutomaticOptions{}},
-          search::PropagatorOptions{search::TpeOptions{}}}) {
+    for (const search::PropagatorOptions& by_model : {search::PropagatorOptions{search::ScreenedOptions{}},
+                                                      search::PropagatorOptions{search::AutomaticOptions{}}}) {
         check(search::ExchangeKind::pollination, by_model, 160);
         check(search::ExchangeKind::migration, by_model, 160);
     }

@@ -127,13 +127,6 @@ TEST_CASE("the recorded parents of a child were finished before its birth, and c
     }
 }
 
-TEST_CASE("tpe is better than random search after 60 and 200 evaluations") {
-    for (const std::int64_t evaluations : {60, 200}) {
-        CAPTURE(evaluations);
-        CHECK(median_best(TpeOptions{}, evaluations, 4) < 0.85 * median_best(RandomSearchOptions{}, evaluations, 4));
-    }
-}
-
 TEST_CASE("auto: screened for the first 1000 results, then evolution; if evaluations are cheap, evolution earlier") {
     const auto operators = [](std::int64_t evaluations, double seconds) {
         std::vector<Operator> bred;
@@ -233,9 +226,9 @@ TEST_CASE("evolution: if a model bred more than its island's budget, all members
     CHECK(members == best);
 }
 
-TEST_CASE("evolution, screened and tpe continue to breed if all individuals fail") {
-    for (const PropagatorOptions& options : {PropagatorOptions{EvolutionOptions{}},
-                                             PropagatorOptions{ScreenedOptions{}}, PropagatorOptions{TpeOptions{}}}) {
+TEST_CASE("evolution and screened continue to breed if all individuals fail") {
+    for (const PropagatorOptions& options :
+         {PropagatorOptions{EvolutionOptions{}}, PropagatorOptions{ScreenedOptions{}}}) {
         const auto propagator = make_propagator(options, mixed_space(), 1);
         Population population(ExchangeKind::none, 1);
         for (std::uint32_t i = 1; i <= 200; ++i) {
@@ -267,8 +260,8 @@ TEST_CASE("conditions, fixed genes and steps: children are canonical and the sea
         const double own = g[0] == 0 ? std::abs(g[1] - 0.9) : 0.3 + std::abs(std::log10(g[2]) + 3);
         return own + std::abs(std::log2(g[3]) - 6) + std::abs(g[4] - 0.2) + std::abs(g[6] - 1);
     };
-    for (const PropagatorOptions& options : {PropagatorOptions{EvolutionOptions{}},
-                                             PropagatorOptions{ScreenedOptions{}}, PropagatorOptions{TpeOptions{}}}) {
+    for (const PropagatorOptions& options :
+         {PropagatorOptions{EvolutionOptions{}}, PropagatorOptions{ScreenedOptions{}}}) {
         CAPTURE(options.index());
         const std::int64_t evaluations = options.index() == 2 ? 3000 : 150;
         const Found found = search_for(options, space, loss, evaluations, 4, 1);
@@ -287,7 +280,7 @@ TEST_CASE("a space with fixed genes only can be searched with every propagator")
     const Space space{{{"a", IntGene{2, 2}}, {"b", ChoiceGene{{"x"}}}}};
     for (const PropagatorOptions& options :
          {PropagatorOptions{EvolutionOptions{}}, PropagatorOptions{ScreenedOptions{}},
-          PropagatorOptions{AutomaticOptions{}}, PropagatorOptions{TpeOptions{}}}) {
+          PropagatorOptions{AutomaticOptions{}}}) {
         CHECK(search_for(
                   options, space, [](const Genome&) { return 1.0; }, 30, 2, 1)
                   .all.size() == 30);

@@ -160,7 +160,6 @@ TEST_CASE("emigrants: `random` sends all individuals equally often, `tournament`
 
     CHECK(misfit(sent(Emigrants::random), even) < 1);
     CHECK(misfit(sent(Emigrants::tournament), better_of_two) < 1);
-    CHECK(exchange_depth(always(ExchangeKind::pollination, 3)) == 3);
 }
 
 TEST_CASE("emigrants: the emigrants of one exchange are all different, and their registers belong to the worker") {
@@ -208,9 +207,6 @@ TEST_CASE("a matrix of migrants: each pair of islands has its own number, and 0 
         options.migrants_between.front() = {5, 0, 0, 0};
         CHECK(plan(options, population).empty());
     }
-    ExchangeOptions options = always(ExchangeKind::migration, 7);
-    options.migrants_between = {{9, 3}, {5, 9}};  // the diagonal does not count
-    CHECK(exchange_depth(options) == 5);
 }
 
 TEST_CASE("a matrix of equal numbers of migrants sends the same as the number") {

@@ -285,6 +285,5 @@ TEST_CASE("leaders with the same results breed the same genomes, regardless of t
         check_space(numbers(), NelderMeadOptions{.parallel = 2}, 600, seed);
     }
     check(ScreenedOptions{}, 100, 1);
-    check(TpeOptions{.most_points = 50}, 400, 1);
     check(AutomaticOptions{}, 100, 2);
 }

@@ -14,7 +14,7 @@ FunctionInstance instance_of(const std::string& name, int dimensions, const Tran
     return {find_function(name), dimensions, transform};
 }
 
-Genome random_point(const FunctionInstance& instance, RandomStream& random) {
+Genome point_in_bounds(const FunctionInstance& instance, RandomStream& random) {
     return random_genome(function_space(instance.function(), instance.dimensions()), random);
 }
 
@@ -44,7 +44,7 @@ TEST_CASE("no random point of a shifted and rotated instance has a value below t
         for (const std::int64_t instance : {1, 2, 3}) {
             const FunctionInstance moved(function, function.default_dimensions, {true, true, instance});
             for (int i = 0; i < 1000; ++i) {
-                REQUIRE(moved.value(random_point(moved, random), nullptr) >= moved.minimum());
+                REQUIRE(moved.value(point_in_bounds(moved, random), nullptr) >= moved.minimum());
             }
         }
     }
@@ -104,9 +104,9 @@ TEST_CASE("a shift moves the function with its optimum; a rotation changes ellip
     const FunctionInstance turned_ellipsoid = instance_of("ellipsoid", 6, {true, true, 9});
     const FunctionInstance moved_ellipsoid = instance_of("ellipsoid", 6, {true, false, 9});
     for (int i = 0; i < 20; ++i) {
-        const Genome x = random_point(plain, random);
+        const Genome x = point_in_bounds(plain, random);
         Genome there = x;
-        Genome y = random_point(turned_sphere, random);
+        Genome y = point_in_bounds(turned_sphere, random);
         double distance_squared = 0;
         for (std::size_t k = 0; k < 4; ++k) {
             there[k] += moved.optimum()[k];

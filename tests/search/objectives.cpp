@@ -225,20 +225,6 @@ TEST_CASE("hypervolume: the share of random points that the front dominates, in 
     CHECK(hypervolume({{Id{1}, {0, 2}}, {Id{2}, {1, 0}}}, std::vector{1.0, 1.0}) == 0);
 }
 
-TEST_CASE(
-    "hypervolume_of: of complete results that keep the limits; a maximised objective's reference is as reported") {
-    Population population(ExchangeKind::none, 1, {{.quantity = Quantity::accuracy, .is_maximised = true}});
-    Individual good = samples::evaluated(1, 0.5);
-    good.accuracy = 0.75;
-    Individual breaking = samples::evaluated(2, 0.1);
-    breaking.accuracy = 0.9;
-    breaking.violation = 1;
-    population.merge(good);
-    population.merge(breaking);
-
-    CHECK(hypervolume_of(population, std::vector{1.0, 0.25}) == doctest::Approx(0.5 * 0.5));
-}
-
 TEST_CASE("volume_of: the reference is a tenth of the front's range beyond its largest values") {
     const std::vector<Individual> all{with_costs(1, 0, 10), with_costs(2, 1, 0)};
 
@@ -295,7 +281,6 @@ TEST_CASE("with costs, the active individuals are the best members by rank, for 
         for (std::uint64_t seed = 0; seed < 100; ++seed) {
             RandomStream random(seed, Purpose::test);
             Population population(kind, 3, one_cost);
-            population.limit_memberships({.island = 0, .breeding = 2, .exchange = 1});
             for (const std::uint32_t i : random.permutation(static_cast<std::uint32_t>(records.size()))) {
                 population.merge(records[i]);
                 static_cast<void>(population.best(static_cast<int>(random.below(3)), 5));

@@ -80,21 +80,17 @@ TEST_CASE("screened: proposes no genome that is known or in training, while othe
     CHECK(genomes[Operator::model_screened].size() == bred[Operator::model_screened]);
 }
 
-TEST_CASE("screened and tpe: the model proposes only genomes that obey the constraints") {
+TEST_CASE("screened: the model proposes only genomes that obey the constraints") {
     const Space space = reals(4, 0, 1);
     const std::vector<Constraint> constraints{{"x0 + x1 <= 0.3", space}, {"x2 <= x3 / 2", space}};
-    for (const auto& [options, by_model] : {std::pair{PropagatorOptions{ScreenedOptions{}}, Operator::model_screened},
-                                            std::pair{PropagatorOptions{TpeOptions{}}, Operator::parzen}}) {
-        CAPTURE(options.index());
-        // The constraints exclude the optimum of the unconstrained problem.
-        Found found = search_for(options, space, sphere, 80, 4, 1, 0, constraints);
-        const auto by_chance = std::count_if(found.all.begin(), found.all.end(), [&](const Individual& individual) {
-            return individual.bred_by != by_model;
-        });
-        CHECK(by_chance < 50);
-        CHECK(found.ruled_out[by_model] == 0);
-        CHECK(found.ruled_out[Operator::random] > by_chance);  // few random genomes obey the constraints
-    }
+    // The constraints exclude the optimum of the unconstrained problem.
+    Found found = search_for(ScreenedOptions{}, space, sphere, 80, 4, 1, 0, constraints);
+    const auto by_chance = std::count_if(found.all.begin(), found.all.end(), [](const Individual& individual) {
+        return individual.bred_by != Operator::model_screened;
+    });
+    CHECK(by_chance < 50);
+    CHECK(found.ruled_out[Operator::model_screened] == 0);
+    CHECK(found.ruled_out[Operator::random] > by_chance);  // few random genomes obey the constraints
 }
 
 namespace {

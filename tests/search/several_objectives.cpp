@@ -68,7 +68,13 @@ struct Front {
     [[nodiscard]] double gap() const {
         const std::array reference{1.0, 1e6};
         const double whole = 1e6 * (1 - 1.0 / 6);  // above the curve (t², (1 − t)²)
-        return 1 - hypervolume_of(population_, reference) / whole;
+        std::vector<ObjectiveValues> points;
+        for (const auto& [id, one] : population_.individuals()) {
+            if (one.is_complete()) {
+                points.push_back({id, {one.loss, static_cast<double>(one.parameters)}});
+            }
+        }
+        return 1 - hypervolume(std::move(points), reference) / whole;
     }
     /// Returns whether a new propagator breeds the same next genome.
     [[nodiscard]] bool is_resumed_exactly() const {

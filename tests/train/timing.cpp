@@ -2,7 +2,6 @@
 #include "finch/train/timing.hpp"
 
 #include "finch/base/log.hpp"
-#include "finch/data/expected.hpp"
 
 #include "train/clocked_device.hpp"
 
@@ -104,19 +103,4 @@ TEST_CASE("measure_timing: an impossible network, or too little memory on one ra
     const auto all_reduce = comm::make_mpi_all_reduce(group, 30.0);
     backend::Device& device = group.is_leader() ? static_cast<backend::Device&>(large) : small;
     CHECK(!train::measure_timing(device, group, *all_reduce, datasets.training, small_recipe(20), 0.01).has_value());
-}
-
-TEST_CASE("measure_timing: stand-in data give the same timing as the real data") {
-    const comm::Group group = alone();
-    const data::Datasets datasets = bright_rows(300);
-    train::Recipe recipe = small_recipe(100);
-    recipe.data.expect = data::Expected{.shape = {image_size, image_size, 1}, .classes = classes, .samples = 300};
-    const data::Datasets expected = data::stand_in(recipe.data);
-
-    const auto there = timed(group, datasets.training, recipe);
-    const auto absent = timed(group, expected.training, recipe);
-    REQUIRE(absent.has_value());
-    CHECK(absent->training_batch == doctest::Approx(there->training_batch));
-    CHECK(train::epoch_batches(recipe, expected.training, 2).training ==
-          train::epoch_batches(recipe, datasets.training, 2).training);
 }

@@ -19,7 +19,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILDS = {"program": ["-DBUILD_TESTING=OFF", "-DFINCH_CUDA=OFF"],
           "cuda": ["-DBUILD_TESTING=OFF", "-DFINCH_CUDA=ON", "-DCMAKE_CUDA_ARCHITECTURES=90"],
           "tests": ["-DBUILD_TESTING=ON", "-DCMAKE_CUDA_ARCHITECTURES=80-virtual"]}
-CHANGES = ("src/search/propagators/tpe.cpp", "include/finch/search/individual.hpp", "src/evaluate/cnn_evaluator.cpp")
+CHANGES = ("src/search/propagators/swarm.cpp", "include/finch/search/individual.hpp", "src/evaluate/cnn_evaluator.cpp")
 
 
 def measured(command):

@@ -153,7 +153,6 @@ PropagatorOptions propagator_named(const std::string& name, std::int64_t workers
                                                        {"random", RandomSearchOptions{}},
                                                        {"evolution", EvolutionOptions{}},
                                                        {"screened", ScreenedOptions{}},
-                                                       {"tpe", TpeOptions{}},
                                                        {"auto", AutomaticOptions{}},
                                                        {"cmaes", CmaEsOptions{}},
                                                        {"swarm", SwarmOptions{}},

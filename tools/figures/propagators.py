@@ -20,7 +20,7 @@ from chart import COLOURS, chart
 SEEDS, WORKERS = "1..11", 8
 BUDGETS = [25, 50, 100, 200, 400, 800]
 FUNCTIONS = {"sphere, 5 genes": ("sphere", 5), "rosenbrock, 4 genes": ("rosenbrock", 4), "rastrigin, 5 genes": ("rastrigin", 5)}
-PROPAGATORS = {"auto": "auto", "tpe": "tpe", "evolution": "evolution", "cmaes": "cmaes", "swarm": "swarm", "nelder_mead": "nelder_mead",
+PROPAGATORS = {"auto": "auto", "evolution": "evolution", "cmaes": "cmaes", "swarm": "swarm", "nelder_mead": "nelder_mead",
                "genetic": "{genetic: {population: 16}}", "random": "random"}
 CONFIG = """
 name: figure

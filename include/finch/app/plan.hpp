@@ -53,10 +53,7 @@ struct Question {
 [[nodiscard]] config::Config load_to_plan(const PlanOptions& options);
 /// Prints remarks and warnings about the command line of a program.
 void print_command_notes(const evaluate::CommandLine& line);
-/// Returns the first data path that does not exist; nothing if all exist.
-[[nodiscard]] std::optional<std::string> absent_data(const data::Options& options);
-/// Prints the plan. `datasets`: the data, or stand-ins if the files are not on this machine; null if even the shape of
-/// the data is unknown.
+/// Prints the plan. `datasets`: the data; null if they are not on this machine.
 void print_plan(const config::Config& config, const Question& question, const data::Datasets* datasets);
 
 }  // namespace finch::app

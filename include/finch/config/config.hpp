@@ -132,14 +132,10 @@ public:
     /// Returns the populations that resolve_populations() has set, as text: "population: island 0: 8, island 1: 6";
     /// empty if there are none.
     [[nodiscard]] std::string populations_text() const;
-    /// The largest numbers that the propagator of any island needs: first points, and individuals to breed from.
-    struct Needs {
-        std::size_t first_points = 0;
-        std::size_t population = 0;
-    };
-    [[nodiscard]] Needs needs() const;
-    /// Returns the initial design of a run for a propagator that breeds from the best `population` individuals.
-    [[nodiscard]] search::InitialDesign initial_design(std::size_t population) const;
+    /// Returns the largest number of first points that the propagator of any island needs.
+    [[nodiscard]] std::size_t first_points() const;
+    /// Returns the initial design of a run whose propagators need `first_points` individuals before they breed.
+    [[nodiscard]] search::InitialDesign initial_design(std::size_t first_points) const;
     /// True if individuals are networks, false if they are points of a function or runs of a program.
     [[nodiscard]] bool trains() const noexcept { return std::holds_alternative<LossObjective>(objective); }
 

@@ -143,16 +143,6 @@ struct SystemBlock {
     double weight = 1;
     bool operator==(const SystemBlock&) const = default;
 };
-/// The expected properties of the data files. `finch plan` uses these properties if the files do not exist yet.
-struct Expected {
-    std::vector<std::int64_t> shape{};         ///< height, width, channels
-    std::optional<std::int64_t> classes{};     ///< this or `targets`
-    std::optional<std::int64_t> targets{};     ///< numbers of each target
-    std::int64_t samples = 0;                  ///< including validation samples
-    std::optional<std::int64_t> validation{};  ///< validation samples that the user sets apart
-    std::optional<std::int64_t> test{};        ///< samples of the test set
-    bool operator==(const Expected&) const = default;
-};
 struct Options {
     Kind kind = Kind::generated;
     std::string path{};                        ///< a folder; for hdf5 a file; `generated` needs none
@@ -166,7 +156,6 @@ struct Options {
     std::vector<double> deviation{1};  ///< positive; empty: auto
     Augmentation augmentation{};
     std::optional<std::int64_t> training_samples{};  ///< nothing: all
-    std::optional<Expected> expect{};
     Validation validation{};
     std::int64_t validation_samples = 0;     ///< of SampledValidation
     std::int64_t generated_samples = 12000;  ///< `generated`: size of the training set; the test set has a sixth of it

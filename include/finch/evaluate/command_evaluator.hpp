@@ -2,7 +2,6 @@
 
 #include "finch/config/config.hpp"
 #include "finch/evaluate/group_evaluator.hpp"
-#include "finch/evaluate/program_warnings.hpp"
 #include "finch/evaluate/programs.hpp"
 #include "finch/evaluate/reported_curve.hpp"
 #include "finch/evaluate/rung_checkpoints.hpp"
@@ -56,14 +55,12 @@ private:
         std::int32_t port = 0;  ///< MASTER_PORT
         EndReason end_reason = EndReason::none;
         ReportedCurve curve{};
-        std::string misreport{};   ///< the first report that could not be read
-        ReportLine behind_text{};  ///< last report behind other text on its line, after a valid report
-        double reported_at = 0;    ///< steady seconds of the look before the first report; 0: none yet
+        std::string misreport{};    ///< the first report that could not be read
+        bool has_reported = false;  ///< in this start
         Order::Answers answers{};
-        double began = 0;        ///< steady seconds, in this start; later if it may have waited for copies
-        double ended_at = 0;     ///< steady seconds: a signal from outside, maybe of a stop, ended it; 0: none
-        double waits_since = 0;  ///< steady seconds: a rank had ended while others still ran; 0: none
-        double tell_at = 0;      ///< steady seconds: next report of its progress
+        double began = 0;     ///< steady seconds, in this start; later if it may have waited for copies
+        double ended_at = 0;  ///< steady seconds: a signal from outside, maybe of a stop, ended it; 0: none
+        double tell_at = 0;   ///< steady seconds: next report of its progress
     };
 
     using GroupEvaluator::evaluation;
@@ -88,8 +85,6 @@ private:
     [[nodiscard]] std::string problem_of(const Running& running, bool failed) const;
     [[nodiscard]] search::Individual interrupted(std::uint32_t slot);
     [[nodiscard]] bool begins_again(std::uint32_t slot, Programs::Fault fault);
-    void warn_of_end(const Running& running, const search::Individual& individual);
-    void warn_of_waiting(std::uint32_t slot, const Programs::Standing& standing);
     void note_starts(std::uint32_t slot, const Programs::Standing& standing);
     void add_time(search::Individual& individual, double began) const;
 
@@ -102,11 +97,10 @@ private:
     std::vector<Programs::Standing> standings_;                      ///< by slot, after look()
     std::optional<search::Standing> kept_;                           ///< individual with the folder kept as the best
     double last_look_ = 0;                                           ///< steady seconds
-    double previous_look_ = 0;                                       ///< steady seconds
     double last_seconds_ = std::numeric_limits<double>::infinity();  ///< duration of the evaluation that ended last
     bool has_copied_ = false;                                        ///< since the last look()
     int not_started_ = 0;                                            ///< programs that could not be started, in a row
-    ProgramWarnings warnings_;
+    bool has_warned_of_checkpoint_ = false;                          ///< that a rung has no checkpoint for heirs
 };
 
 }  // namespace finch::evaluate

@@ -31,7 +31,6 @@ public:
         bool runs = false;  ///< on at least one rank
         Fault fault = Fault::none;
         bool was_signalled = false;  ///< a signal from outside of Finch ended it on a rank
-        bool waits = false;          ///< it has ended on a rank without a fault
     };
     struct Place {
         WorkerPlaces ranks;
@@ -48,21 +47,15 @@ public:
     /// vector.
     std::vector<Standing> obey(const Order& order);
 
-    /// Returns lines that this rank's program has printed since the last call: reports, questions, near misses with a
-    /// loss, and 'finch done' for another individual.
+    /// Returns lines that this rank's program has printed since the last call: reports and questions.
     [[nodiscard]] std::vector<ReportLine> take_reports(std::uint32_t slot);
     /// Waits up to `seconds`. True if a program of this rank has ended or printed a line.
     [[nodiscard]] bool wait(double seconds);
     /// Returns why the last released evaluation failed, from the rank that ended first. Valid after a `release` Order.
     [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
-    /// Returns a line that resembles a report but is none, from the lowest rank that printed one; may be empty. Valid
-    /// after a `release` Order.
-    [[nodiscard]] const std::string& near_miss() const noexcept { return near_miss_; }
     /// Returns the last lines that a program with exit code 0 wrote to standard error. Returns the lines of the lowest
     /// rank that wrote any; may be empty. Valid after a `release` Order.
     [[nodiscard]] const std::string& last_errors() const noexcept { return last_errors_; }
-    /// Returns when this rank's program last printed a line or received the individual, in steady seconds.
-    [[nodiscard]] double last_heard(std::uint32_t slot) const { return slots_.at(slot).heard; }
     /// Returns the joules of the last released evaluation in this start, on all ranks. Valid after a `release` Order.
     [[nodiscard]] double joules() const noexcept { return joules_; }
     /// Returns how many seconds before its release the last released evaluation had ended on all ranks; 0: not known.
@@ -91,20 +84,17 @@ private:
         std::vector<ReportLine> reports{};
         double epochs = 0;  ///< the epoch of the last report
         std::string problem{};
-        std::string near_miss{};
         std::string last_errors{};
         int signal = 0;             ///< external signal that ended it; 0: none
         double ended_at = 0;        ///< Unix seconds
         bool is_evaluated = false;  ///< true from its start to its release
         double began = 0;           ///< steady seconds
-        double heard = 0;           ///< steady seconds
     };
     /// The end of an evaluation on one rank.
     struct RankEnd {
         double ended_at = 0;
         double seconds_since_end = 0;  ///< by the rank's own clock: the clocks of nodes may differ
         std::string problem{};
-        std::string near_miss{};
         std::string last_errors{};
     };
 
@@ -139,7 +129,6 @@ private:
     double joules_ = 0;
     double seconds_since_end_ = 0;
     std::string problem_;
-    std::string near_miss_;
     std::string last_errors_;
 };
 

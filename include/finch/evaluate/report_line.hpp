@@ -19,11 +19,10 @@ inline constexpr std::string_view name_of_checkpoint = "checkpoint";
 /// A message of a program to Finch: a line of standard output that begins with "finch ".
 struct ReportLine {
     /// report: names with numbers, for one epoch. question: "finch stop?". done: "finch done ID" or "finch done", with
-    /// which a persistent program ends an individual. problem: a report that cannot be parsed. near_miss: a line that
-    /// resembles a report but is none.
-    enum class Kind { report, question, done, problem, near_miss };
+    /// which a persistent program ends an individual. problem: a report that cannot be parsed.
+    enum class Kind { report, question, done, problem };
     Kind kind = Kind::problem;
-    std::vector<std::pair<std::string, double>> values{};  ///< of a report, or of the report in a near_miss
+    std::vector<std::pair<std::string, double>> values{};  ///< of a report
     std::string checkpoint{};  ///< of a report: a folder in FINCH_CHECKPOINT_DIR; empty if the report names none
     std::string id{};          ///< of done; empty if the line has none
     std::string problem{};

@@ -31,8 +31,6 @@ public:
     /// True if an heir reports the last inherited epoch again, as a program does that resumes. Epoch 1 with another
     /// loss is of a program that begins anew.
     [[nodiscard]] bool repeats_parent(const ReportLine& line) const;
-    /// True if the curve has the epoch that `line` names or, if `line` names no epoch, an epoch with the same loss.
-    [[nodiscard]] bool has(const ReportLine& line) const;
 
     /// Appends the last epoch to a file, as a line that recall() reads. Returns false if the line cannot be written.
     [[nodiscard]] bool keep(const std::filesystem::path& path) const;

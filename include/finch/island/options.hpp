@@ -2,16 +2,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 namespace finch::island {
-
-/// A hypervolume that ends a search, and its reference point in the order of the objectives. Values of maximised
-/// objectives are given as they are reported.
-struct TargetHypervolume {
-    double value = 0;
-    std::vector<double> reference;
-};
 
 /// The limits of a search, which ends when it reaches the first of them. At least one limit is set.
 struct Budget {
@@ -21,7 +13,6 @@ struct Budget {
     std::optional<double> hours;              ///< wall time, summed over restarts
     std::optional<double> node_hours;         ///< distinct nodes times wall time, summed over restarts
     std::optional<double> target_loss;        ///< ends once the best loss is this or smaller
-    std::optional<TargetHypervolume> target_hypervolume;
 };
 
 }  // namespace finch::island

@@ -57,7 +57,6 @@ struct WorkerOptions {
     std::optional<search::FinalChoice> final_choice;
     search::ExchangeOptions exchange;
     std::optional<search::InheritOptions> inherit;
-    std::size_t bred_from = 0;             ///< how many of an island's best other islands' propagators read
     search::InitialDesign initial_design;  ///< without genes: only the propagator breeds
     std::vector<std::uint32_t>
         initial_points_left;  ///< initial points that are free at this start, from initial_points_left()
@@ -212,8 +211,6 @@ private:
     /// World rank 0 only: the number of evaluations that may still end without a result before the run is given up. No
     /// value: the run has a result, or is never given up.
     std::optional<std::int64_t> failures_left_;
-    double hypervolume_ = 0;  ///< world rank 0 only: after so many evaluations
-    std::size_t hypervolume_at_ = 0;
     search::KnownGenomes known_genomes_;
     bool looks_for_duplicates_;
     bool tells_of_starts_;    ///< tells the island's leaders, which skip genomes that are in training

@@ -67,7 +67,4 @@ struct IslandLeaders {
 [[nodiscard]] std::vector<int> exchange_targets(const ExchangeOptions& options, int island, int islands,
                                                 RandomStream& random);
 
-/// Returns n such that exchange only sends individuals that are among the n best of an island.
-[[nodiscard]] std::size_t exchange_depth(const ExchangeOptions& options) noexcept;
-
 }  // namespace finch::search

@@ -102,13 +102,6 @@ struct Space {
 /// Returns the value at position `u`, which is clamped to [0, 1]. A uniformly random `u` gives a random value of the
 /// gene.
 [[nodiscard]] double from_unit(const Gene& gene, double u) noexcept;
-/// The interval [low, high] of all u for which from_unit() returns the same value. The interval is a single point for a
-/// real gene without a step. For other genes, the width of the interval is the probability of the value.
-struct UnitCell {
-    double low = 0;
-    double high = 1;
-};
-[[nodiscard]] UnitCell unit_cell(const Gene& gene, double value) noexcept;
 
 /// Returns a uniformly random value of `gene`; for Scale::log, uniform in the logarithm.
 [[nodiscard]] double random_value(const Gene& gene, RandomStream& random);

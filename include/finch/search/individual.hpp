@@ -53,7 +53,7 @@ enum class Operator : std::uint8_t {
     repeat,
     swarm,
     simplex,
-    parzen,
+    parzen,  ///< no longer bred; earlier runs may contain it
     additive_model,
     perturbation
 };

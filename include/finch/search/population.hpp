@@ -9,7 +9,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -21,15 +20,6 @@ enum class ExchangeKind { none, migration, pollination };
 constexpr std::array<std::string_view, 3> words_of(ExchangeKind) {
     return {"none", "migration", "pollination"};
 }
-
-/// Settings that determine which memberships a leader keeps under pollination. A membership is a pair of an individual
-/// and an island to which it was copied.
-struct MembershipUse {
-    int island = 0;            ///< the leader's own island
-    std::size_t breeding = 0;  ///< breeding picks from this many of an island's best individuals
-    std::size_t exchange = 0;  ///< exchange sends this many of an island's best individuals to islands without them
-    bool everywhere = false;   ///< also keep memberships that leaders of other islands need; for world rank 0
-};
 
 /// All individuals that a leader knows, and the islands on which they are active. Data is only added, so merging is
 /// idempotent and independent of order: a message that comes late, twice, or after a restart does no harm. Plain data
@@ -64,15 +54,6 @@ public:
     /// Merges Started, Result, Move and Copy; ignores other records.
     bool merge(Record record);
 
-    /// Under pollination, limits the stored memberships from now on to those that breeding and exchange may still need:
-    /// - for individuals that breeding can pick on an island: their memberships on this island,
-    /// - for individuals that exchange sends, or would send if they came to `use.island`: all their memberships.
-    /// Memberships that are not needed are dropped when there are about as many of them as needed ones. Dropping
-    /// memberships does not change breeding or exchange: islands only grow, so an individual that ranks too low on an
-    /// island never ranks higher there. After a restart with another layout, population or number of migrants, an
-    /// island may miss a copy, but never an individual that was born there. If there are costs, all memberships are
-    /// kept, because an individual can rise in a ranking by several objectives.
-    void limit_memberships(const MembershipUse& use);
     /// Clears the learning curve of `id`. The caller has stored the curve in a file, and Population does not use it.
     void forget_curve(Id id);
 
@@ -168,13 +149,6 @@ private:
 
     [[nodiscard]] const Island& at(int island) const;
     [[nodiscard]] Island& at(int island);
-    /// Calls `visit` with every membership of `id`.
-    template <class Visitor>
-    void for_each_membership(Id id, const Visitor& visit) const;
-    /// Adds memberships of the best individuals on `island` to `used`: their memberships on `island` if breeding picks
-    /// from them, and all their memberships if exchange sends them.
-    void add_used_memberships(int island, std::set<std::pair<Id, std::int32_t>>& used) const;
-    void drop_unused_memberships();
     /// Calls `visit` with every island to which `individual` belongs, possibly twice with the same island.
     template <class Visitor>
     void for_each_place(const Individual& individual, const Visitor& visit) const;
@@ -188,16 +162,11 @@ private:
     std::unordered_map<std::uint64_t, std::map<Id, Individual>::iterator> latest_;
     std::map<Id, Home> homes_;
     std::set<std::pair<Id, std::int32_t>> memberships_;
-    std::optional<MembershipUse> membership_use_;  ///< none: all memberships are kept
-    std::size_t most_memberships_ = 0;             ///< if there are more, unused memberships are dropped
     std::vector<Island> islands_;
     std::set<Id> unfinished_;
     std::size_t finished_ = 0;
     std::size_t evaluations_ = 0;
     std::int64_t epochs_ = 0;
 };
-
-/// Returns the hypervolume of the results of all islands. `reference`: a value for each objective, as it is reported.
-[[nodiscard]] double hypervolume_of(const Population& population, std::span<const double> reference);
 
 }  // namespace finch::search

@@ -42,11 +42,9 @@ public:
     virtual ~Propagator() = default;
     [[nodiscard]] virtual Offspring breed(const Population& population, int island, const Stage& stage,
                                           RandomStream& random) = 0;
-    /// Returns how many of an island's best individuals the propagator reads at most.
-    [[nodiscard]] virtual std::size_t population() const noexcept = 0;
     /// Returns the number of individuals that must exist before the propagator can breed from them; 0 if it needs none.
     /// `evaluations`: the number of evaluations of the search; 0: not known.
-    [[nodiscard]] virtual std::size_t first_points(std::int64_t /*evaluations*/) const noexcept { return population(); }
+    [[nodiscard]] virtual std::size_t first_points(std::int64_t /*evaluations*/) const noexcept { return 0; }
     /// Returns whether the propagator breeds better if it knows the individuals in training on the island.
     [[nodiscard]] virtual bool looks_at_training() const noexcept { return false; }
 };
@@ -162,19 +160,6 @@ struct SwarmOptions {
 };
 [[nodiscard]] std::unique_ptr<Propagator> make(const SwarmOptions& options, const Space& space, std::uint64_t seed);
 
-/// A tree-structured Parzen estimator (Bergstra et al. 2011) with kernels of all genes together (Watanabe 2023,
-/// arXiv:2304.11127). One density models the best fraction `gamma` of the results, at most 25 results. A second density
-/// models all other results and the individuals in training. The estimator draws `candidates` genomes from the first
-/// density and selects the one with the largest ratio of the first density to the second. Genes with the same `when`
-/// are modelled together, from the individuals in which they are active.
-struct TpeOptions {
-    std::int64_t startup = 10;        ///< number of results up to which all genomes are random
-    std::int64_t candidates = 24;     ///< at least 1
-    double gamma = 0.1;               ///< in (0, 1)
-    std::int64_t most_points = 1000;  ///< number of results that are kept: the best and the newest
-};
-[[nodiscard]] std::unique_ptr<Propagator> make(const TpeOptions& options, const Space& space, std::uint64_t seed);
-
 /// The simplex method of Nelder and Mead (1965), in which several vertices move at the same time (Lee and Wiswall
 /// 2007). There are enough simplices to keep all workers busy, and a simplex that has ended starts again. Only real and
 /// integer genes and ordered choices are supported.
@@ -188,7 +173,7 @@ struct NelderMeadOptions {
                                                std::uint64_t seed);
 
 using PropagatorOptions = std::variant<GeneticOptions, RandomSearchOptions, EvolutionOptions, ScreenedOptions,
-                                       AutomaticOptions, CmaEsOptions, SwarmOptions, TpeOptions, NelderMeadOptions>;
+                                       AutomaticOptions, CmaEsOptions, SwarmOptions, NelderMeadOptions>;
 
 /// Returns whether the propagator can minimise costs in addition to the loss.
 [[nodiscard]] bool supports_costs(const PropagatorOptions& options) noexcept;

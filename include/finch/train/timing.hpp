@@ -26,7 +26,7 @@ struct EpochBatches {
 [[nodiscard]] double training_seconds(const Timing& timing, const EpochBatches& batches, std::int64_t epochs);
 
 /// Collective over the worker. Trains by `recipe` on a few batches of `images` repeatedly for about `seconds` and
-/// returns the times of the median epoch. `images` may be a stand-in (data/expected.hpp). The learning rate is almost
+/// returns the times of the median epoch. The learning rate is almost
 /// 0, so the loss stays finite. Returns nothing, on all ranks, if the network cannot exist or does not fit into memory,
 /// or if the training diverges.
 [[nodiscard]] std::optional<Timing> measure_timing(backend::Device& device, const comm::Group& group,

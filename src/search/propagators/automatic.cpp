@@ -39,7 +39,6 @@ public:
         return is_screened_ ? screened_.breed(population, island, stage, random)
                             : evolution_->breed(population, island, stage, random);
     }
-    std::size_t population() const noexcept override { return screened_.population(); }
     std::size_t first_points(std::int64_t evaluations) const noexcept override {
         return screened_.first_points(evaluations);
     }

@@ -263,7 +263,6 @@ public:
         return population.costs().empty() ? one_.breed(population, island, stage, random)
                                           : bred_from_front(population, island, space_, random);
     }
-    std::size_t population() const noexcept override { return one_.population(); }
     std::size_t first_points(std::int64_t evaluations) const noexcept override {
         return one_.first_points(evaluations);
     }

@@ -36,9 +36,6 @@ public:
             return state.breed(stage, random);
         }
     }
-    std::size_t population() const noexcept override {
-        return std::size_t{1} << 30U;  // the state uses every copy that came to an island
-    }
     std::size_t first_points(std::int64_t evaluations) const noexcept override {
         if constexpr (requires { State::first_points(plan_.options, plan_.space, evaluations); }) {
             return State::first_points(plan_.options, plan_.space, evaluations);

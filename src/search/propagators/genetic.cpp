@@ -15,7 +15,9 @@ class Genetic final : public Propagator {
 public:
     Genetic(const GeneticOptions& options, Space space);
     Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override;
-    std::size_t population() const noexcept override { return static_cast<std::size_t>(options_.population); }
+    std::size_t first_points(std::int64_t /*evaluations*/) const noexcept override {
+        return static_cast<std::size_t>(options_.population);
+    }
 
 private:
     /// Takes each gene from `first` with probability `crossover`, otherwise from `second`. If a gene is inactive in

@@ -110,7 +110,6 @@ private:
     std::uint64_t seed_;
     search::FunctionInstance function_;
     island::IslandMap islands_;
-    config::Config::Needs needs_;
     search::InitialDesign initial_design_;
     double now_ = start_time;
     Network network_;
@@ -126,8 +125,7 @@ Simulation::Simulation(const config::Config& config, const Options& options, std
     : seed_(seed),
       function_(function_of(config).make_instance()),
       islands_(islands_of(config, options.workers)),
-      needs_(config.needs()),
-      initial_design_(config.initial_design(needs_.first_points)),
+      initial_design_(config.initial_design(config.first_points())),
       network_(
           options.workers, options.message_seconds, [this] { return now_; },
           [this](int worker, double time) { schedule(worker, time); }),
@@ -154,7 +152,6 @@ void Simulation::add_worker(const config::Config& config, const Options& options
     worker.duplicates = config.duplicates;
     worker.retries = config.retries;
     worker.initial_design = initial_design_;
-    worker.bred_from = needs_.population;
     worker.initial_points_left.resize(worker.initial_design.initial_points());
     std::iota(worker.initial_points_left.begin(), worker.initial_points_left.end(), 0U);
     worker.archive_seconds = config.checkpoint.archive_seconds;
