@@ -3,7 +3,6 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
-#include "finch/base/run_state.hpp"
 #include "finch/cluster/end_notes.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
@@ -66,12 +65,12 @@ int on_first_rank(const std::function<int()>& verb) {
     return is_first_rank() ? alone(verb) : exit_done;
 }
 
-int refuse(const std::string& problem) {
+int refuse(const std::string& problem, int code) {
     if (!is_first_rank()) {
         return exit_done;
     }
     complain(problem);
-    return exit_input;
+    return code;
 }
 
 int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>& verb, BadLaunch bad_launch) {
