@@ -11,8 +11,10 @@ work=$cluster/$scenario
 run=$work/run
 readonly budget=10
 
-# Four ranks share two cores, so idle ranks yield. Containers forbid Open MPI's direct copies between processes.
-export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none PMIX_MCA_gds=hash
+# Four ranks share two cores, so idle ranks yield. Slurm decides on which nodes and cores the ranks run.
+. "$source_dir/tools/mpi_settings.sh"
+export OMPI_MCA_mpi_yield_when_idle=1
+unset "${!OMPI_MCA_rmaps_@}" "${!PRTE_MCA_rmaps_@}" "${!OMPI_MCA_hwloc_@}" "${!PRTE_MCA_hwloc_@}"
 
 on_head() { bash "$here/cluster.sh" run "$cluster" "$@"; }
 
@@ -150,8 +152,8 @@ a_shell_within_an_allocation() {
 # All components of a heterogeneous job run ranks. Variables that the job script sets under --export=NONE reach the
 # ranks.
 a_heterogeneous_job() {
-    printf '#!/bin/bash\nexport %s %s %s\nexec bash "%s" "$@"\n' OMPI_MCA_mpi_yield_when_idle=1 PMIX_MCA_gds=hash \
-        OMPI_MCA_btl_vader_single_copy_mechanism=none "$work/jobs/evolve.sbatch" >"$work/my job.sh"
+    printf '#!/bin/bash\nexport OMPI_MCA_mpi_yield_when_idle=1\n. "%s"\nexec bash "%s" "$@"\n' \
+        "$source_dir/tools/mpi_settings.sh" "$work/jobs/evolve.sbatch" >"$work/my job.sh"
     on_head sbatch --wait --export=NONE --time=20 --output="$work/output" --ntasks=1 --cpus-per-task=2 --mem-per-cpu=400M : \
         --ntasks=3 --cpus-per-task=1 --mem-per-cpu=500M "$work/my job.sh" tiny.yaml --run "$run" --set search.budget.evaluations=$budget ||
         fail "the job"
