@@ -100,7 +100,7 @@ list(APPEND finch_mpi_settings OMPI_MCA_mpi_yield_when_idle=1)
 
 # finch_add_test(NAME TARGET [RANKS n] [KIND kind] [ARGUMENTS argument…] [ENVIRONMENT variable…])
 function(finch_add_test name target)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "RANKS;KIND" "ARGUMENTS;ENVIRONMENT")
+  cmake_parse_arguments(arg "" "RANKS;KIND" "ARGUMENTS;ENVIRONMENT" ${ARGN})  # RANKS may lack its value
   if(arg_RANKS)
     set(kind mpi)
     add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} -n ${arg_RANKS} $<TARGET_FILE:${target}> ${arg_ARGUMENTS})
