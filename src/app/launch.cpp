@@ -40,9 +40,9 @@ int after_output(int code) {
     return exit_fault;
 }
 
-/// True on the first rank of the launcher, and without a launcher.
+/// True on the first rank of the launcher, and without a launcher. MPI_Init may set variables of its own world.
 bool is_first_rank() {
-    return cluster::rank_before_mpi(cluster::Environment::of_this_process()) == 0;
+    return cluster::rank_before_mpi(cluster::Environment::at_start()) == 0;
 }
 
 }  // namespace
@@ -83,6 +83,10 @@ int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>
     }
     watch_start(environment);
     comm::Session session(argc, argv);
+    if (const auto separate = cluster::launch_problem(environment, session.world_size(), comm::launcher());
+        separate && bad_launch == BadLaunch::refuse) {
+        return refuse(*separate);
+    }
     int code = exit_fault;
     const auto complain_once = [&session](const std::exception& error) {
         if (session.world_rank() == 0) {
