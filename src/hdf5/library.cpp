@@ -87,13 +87,13 @@ hid_t check_reading(hid_t result, const std::string& what) {
     if (result < 0) {
         const std::string reason = last_message();
         const bool is_newer = reason.find("version") != std::string::npos;
-        throw FileError(fmt::format("{}: {}{}", what, reason,
-                                    is_newer
-                                        ? fmt::format("; a newer HDF5 than {} wrote it, or it is damaged: write it "
-                                                      "with libver=\"v110\" (h5py), or rewrite the file with that "
-                                                      "HDF5's h5repack",
-                                                      library_version())
-                                        : ""));
+        throw FileError(
+            fmt::format("{}: {}{}", what, reason,
+                        is_newer ? fmt::format("; a newer HDF5 than {} wrote it, or it is damaged: write it with "
+                                               "libver=\"v110\" (h5py), or rewrite the file with that HDF5's h5repack "
+                                               "-f GZIP=4 OLD NEW",
+                                               library_version())
+                                 : ""));
     }
     return result;
 }
