@@ -1,6 +1,7 @@
 # Settings to start several ranks with mpirun on one machine, also as root, in a container, and with more ranks than
 # cores. Each setting has two names, since Open MPI 5 does not read the launcher's names of Open MPI 4.1. Shell scripts
-# source this file; CMake and Python read its lines `export NAME=VALUE`.
+# source this file; CMake and Python read its lines `export NAME=VALUE`. Do not set it in jobs of several nodes: with
+# :oversubscribe, mpirun of Open MPI 5 places all ranks on the first node.
 
 # Root may start ranks.
 export OMPI_ALLOW_RUN_AS_ROOT=1
