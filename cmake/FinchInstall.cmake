@@ -10,6 +10,7 @@ install(DIRECTORY configs DESTINATION share/finch COMPONENT program PATTERN __py
 install(FILES tools/packaging/modulefile RENAME finch DESTINATION share/finch/modulefiles COMPONENT program)
 
 install(PROGRAMS tools/report.py tools/export.py tools/images_to_hdf5.py tools/fetch_mnist.sh DESTINATION share/finch/tools COMPONENT program)
+install(FILES tools/mpi_settings.sh DESTINATION share/finch/tools COMPONENT program)
 install(DIRECTORY tools/reporting tools/python DESTINATION share/finch/tools COMPONENT program
   FILES_MATCHING PATTERN *.py PATTERN *.css PATTERN *.js)
 # bin/finch-report is a symbolic link. Python searches the modules of a script in the folder of the link's target.

@@ -93,13 +93,17 @@ function(finch_test_program target module)
   endif()
 endfunction()
 
+# The environment of tests that use MPI: the settings of tools/mpi_settings.sh, and idle ranks yield their core.
+file(STRINGS ${CMAKE_SOURCE_DIR}/tools/mpi_settings.sh finch_mpi_settings REGEX "^export ")
+list(TRANSFORM finch_mpi_settings REPLACE "^export " "")
+list(APPEND finch_mpi_settings OMPI_MCA_mpi_yield_when_idle=1)
+
 # finch_add_test(NAME TARGET [RANKS n] [KIND kind] [ARGUMENTS argument…] [ENVIRONMENT variable…])
 function(finch_add_test name target)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "RANKS;KIND" "ARGUMENTS;ENVIRONMENT")
+  cmake_parse_arguments(arg "" "RANKS;KIND" "ARGUMENTS;ENVIRONMENT" ${ARGN})  # RANKS may lack its value
   if(arg_RANKS)
     set(kind mpi)
-    add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} --allow-run-as-root --oversubscribe -n ${arg_RANKS}
-             $<TARGET_FILE:${target}> ${arg_ARGUMENTS})
+    add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} -n ${arg_RANKS} $<TARGET_FILE:${target}> ${arg_ARGUMENTS})
     set_tests_properties(${name} PROPERTIES PROCESSORS 2)
   else()
     set(kind unit)
@@ -109,7 +113,7 @@ function(finch_add_test name target)
     set(kind ${arg_KIND})
   endif()
   set_tests_properties(${name} PROPERTIES
-    ENVIRONMENT "OMPI_MCA_mpi_yield_when_idle=1;OMPI_MCA_btl_vader_single_copy_mechanism=none;PMIX_MCA_gds=hash;FINCH_SOURCE_DIR=${CMAKE_SOURCE_DIR};${arg_ENVIRONMENT}")
+    ENVIRONMENT "${finch_mpi_settings};FINCH_SOURCE_DIR=${CMAKE_SOURCE_DIR};${arg_ENVIRONMENT}")
   finch_label_tests(${kind} ${name})
 endfunction()
 

@@ -20,10 +20,10 @@ tools/install.sh --report || {
 }
 tools/build.sh
 
-# Open MPI needs extra options if there are more ranks than cores, if root runs it, and in a container.
+# Open MPI needs extra settings if there are more ranks than cores, if root runs it, and in a container.
 launcher=(mpirun -n 4 --oversubscribe --bind-to none)
 [ "$(id -u)" != 0 ] || launcher+=(--allow-run-as-root)
-export OMPI_MCA_btl_vader_single_copy_mechanism=none PMIX_MCA_gds=hash OMPI_MCA_mpi_yield_when_idle=1
+. tools/mpi_settings.sh
 
 step "the search: 4 ranks = 2 islands of 1 worker of 2 ranks"
 try "${launcher[@]}" build/finch evolve configs/quickstart.yaml --fresh

@@ -35,8 +35,8 @@ libraries_of_the_machine=${LD_LIBRARY_PATH:-}
 [ -d "$here/tests/nn/fixtures" ] && FINCH_SOURCE_DIR=$here || FINCH_SOURCE_DIR=$(cd "$here/.." && pwd)
 export FINCH_SOURCE_DIR  # the tests find their reference files in it
 [ -f "$build/environment.sh" ] && . "$build/environment.sh" 2>>"$out/report.txt"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
-export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader,tcp HDF5_USE_FILE_LOCKING=FALSE PYTHONUNBUFFERED=1
+. "$here/mpi_settings.sh"
+export OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader,tcp HDF5_USE_FILE_LOCKING=FALSE PYTHONUNBUFFERED=1
 work=$(mktemp -d "${TMPDIR:-/tmp}/finch-gpu.XXXXXX") || exit 2
 
 say() { printf '%s\n' "$*" | tee -a "$out/report.txt"; }

@@ -27,7 +27,7 @@ for program in "${programs[@]}"; do
     strip --strip-debug "$out/bin/$(basename "$program")"
 done
 cp "$build/gpu_tests.txt" "$out/"
-cp "$here/gpu_check.sh" "$here/bench/gpu_step.py" "$here/bench/networks.py" "$out/"
+cp "$here/gpu_check.sh" "$here/mpi_settings.sh" "$here/bench/gpu_step.py" "$here/bench/networks.py" "$out/"
 mkdir -p "$out/tests/nn" "$out/tests/cuda" && cp -r "$here/../tests/nn/fixtures" "$out/tests/nn/"
 cp "$here/../tests/cuda/engines.txt" "$out/tests/cuda/"
 

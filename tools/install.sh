@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the packages that Finch needs, on Debian 12 (or a later Debian or Ubuntu). This is the only list of packages.
+# Installs the packages that Finch needs, on Debian 12 and 13 (docs/platforms.md). This is the only list of packages.
 #
 #   tools/install.sh            packages to build and run Finch
 #   tools/install.sh --tests    also packages for the tests

@@ -3,7 +3,6 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
-#include "finch/base/run_state.hpp"
 #include "finch/cluster/end_notes.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
@@ -41,9 +40,9 @@ int after_output(int code) {
     return exit_fault;
 }
 
-/// True on the first rank of the launcher, and without a launcher.
+/// True on the first rank of the launcher, and without a launcher. MPI_Init may set variables of its own world.
 bool is_first_rank() {
-    return cluster::rank_before_mpi(cluster::Environment::of_this_process()) == 0;
+    return cluster::rank_before_mpi(cluster::Environment::at_start()) == 0;
 }
 
 }  // namespace
@@ -66,12 +65,12 @@ int on_first_rank(const std::function<int()>& verb) {
     return is_first_rank() ? alone(verb) : exit_done;
 }
 
-int refuse(const std::string& problem) {
+int refuse(const std::string& problem, int code) {
     if (!is_first_rank()) {
         return exit_done;
     }
     complain(problem);
-    return exit_input;
+    return code;
 }
 
 int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>& verb, BadLaunch bad_launch) {
@@ -84,6 +83,10 @@ int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>
     }
     watch_start(environment);
     comm::Session session(argc, argv);
+    if (const auto separate = cluster::launch_problem(environment, session.world_size(), comm::launcher());
+        separate && bad_launch == BadLaunch::refuse) {
+        return refuse(*separate);
+    }
     int code = exit_fault;
     const auto complain_once = [&session](const std::exception& error) {
         if (session.world_rank() == 0) {

@@ -256,7 +256,7 @@ void add_status(CLI::App& app, CommandLine& line) {
         "(75), interrupted (76), running (77), complete or given up without a result (78); for several runs print a "
         "table, and return the code of the worst run, in the order unreadable (2), 78, 76, 75, 77, 0");
     asking
-        ->add_option("run", line.runs,
+        ->add_option("runs", line.runs,
                      "one or more run directories; or one configuration, which stands for its run directory")
         ->required()
         ->type_name("RUN")
@@ -338,31 +338,28 @@ void add_completion_table(CLI::App& app) {
         ->group("");
 }
 
-}  // namespace
-}  // namespace finch::app
-
-int main(int argc, char** argv) {
-    finch::cluster::catch_signals();  // before any thread exists, and before a stop request can arrive
+/// Parses the command line, and runs its verb. Returns the exit code.
+int run_verb(int argc, char** argv) {
     CLI::App app("Finch evolves convolutional networks on a Slurm cluster.", "finch");
-    app.set_version_flag("--version", std::string("Finch ") + finch::program_version());
+    app.set_version_flag("--version", std::string("Finch ") + program_version());
     app.require_subcommand(1);
     app.option_defaults()->always_capture_default();
-    finch::app::CommandLine line;
+    CommandLine line;
     line.argc = argc;
     line.argv = argv;
-    finch::app::add_training_verbs(app, line);
-    finch::app::add_measuring_verbs(app, line);
-    finch::app::add_planning(app, line);
-    finch::app::add_reading_verbs(app, line);
-    finch::app::add_status(app, line);
-    finch::app::add_completion_table(app);
+    add_training_verbs(app, line);
+    add_measuring_verbs(app, line);
+    add_planning(app, line);
+    add_reading_verbs(app, line);
+    add_status(app, line);
+    add_completion_table(app);
     app.footer(
         "Exit codes: 0 done; 1 a search without a result, or an error; 2 wrong input; 75 stopped early, start it again "
         "to resume; others: an error.\n"
         "Environment: NO_COLOR switches colours off, FORCE_COLOR switches them on without a terminal; LC_ALL, LC_CTYPE "
         "and LANG decide between Unicode and ASCII; FINCH_DEADLINE is the end of the time to use, in Unix seconds.");
-    if (const std::string problem = finch::app::verb_problem(app, argc > 1 ? argv[1] : "-"); !problem.empty()) {
-        return finch::app::refuse(problem);
+    if (const std::string problem = verb_problem(app, argc > 1 ? argv[1] : "-"); !problem.empty()) {
+        return refuse(problem);
     }
     try {
         app.parse(argc, argv);
@@ -370,7 +367,21 @@ int main(int argc, char** argv) {
         if (error.get_exit_code() == 0) {
             return app.exit(error);  // --help, --version
         }
-        return finch::app::refuse(finch::app::misuse_text(app, error));
+        return refuse(misuse_text(app, error));
     }
     return line.run();
+}
+
+}  // namespace
+}  // namespace finch::app
+
+int main(int argc, char** argv) {
+    finch::cluster::catch_signals();  // before any thread exists, and before a stop request can arrive
+    try {
+        return finch::app::run_verb(argc, argv);
+    } catch (const std::exception& error) {  // another CLI11 may refuse what the tested versions accept
+        return finch::app::refuse(
+            fmt::format("a fault in Finch's command line (CLI11 {}): {}", CLI11_VERSION, error.what()),
+            finch::exit_fault);
+    }
 }

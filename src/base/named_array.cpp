@@ -40,13 +40,13 @@ NamedArray read_array(ByteReader& reader) {
 
 }  // namespace
 
-const NamedArray& find_array(const NamedArrays& arrays, const std::string& name) {
+const NamedArray& find_array(const NamedArrays& arrays, std::string_view name) {
     for (const NamedArray& array : arrays) {
         if (array.name == name) {
             return array;
         }
     }
-    throw FileError("there is no array called '" + name + "'");
+    throw FileError("there is no array called '" + std::string(name) + "'");
 }
 
 void write_arrays(const NamedArrays& arrays, ByteWriter& writer) {

@@ -143,12 +143,22 @@ Slurm Slurm::read(const Environment& environment) {
     return read(environment, unix_seconds());
 }
 
-std::optional<std::string> launch_problem(const Slurm& slurm, int world_size) {
-    const long long tasks = slurm.step_tasks.value_or(1);
-    if (world_size != 1 || tasks <= 1) {
+std::optional<std::string> launch_problem(const Environment& environment, int world_size, const std::string& launcher) {
+    if (world_size != 1) {
         return std::nullopt;
     }
-    return no_pmix_text(fmt::format("srun started {} tasks, but MPI sees only one rank", tasks), tasks);
+    if (const long long tasks = Slurm::read(environment).step_tasks.value_or(1); tasks > 1) {
+        return no_pmix_text(fmt::format("srun started {} tasks, but MPI sees only one rank", tasks), tasks);
+    }
+    for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"}) {
+        if (const long long processes = environment.number(name).value_or(1); processes > 1) {
+            return fmt::format(
+                "the mpirun of another MPI started {0} processes ({1}={0}), but MPI sees only one rank: "
+                "they would be {0} separate runs on the same files. Start it with {2}.",
+                processes, name, launcher);
+        }
+    }
+    return std::nullopt;
 }
 
 std::optional<std::string> launch_problem(const Environment& environment, const MpiStart& mpi) {

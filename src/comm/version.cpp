@@ -41,6 +41,11 @@ cluster::MpiStart mpi_start() {
 #endif
 }
 
+std::string launcher() {
+    std::error_code none;
+    return std::filesystem::exists(FINCH_MPIEXEC, none) ? FINCH_MPIEXEC : "the mpirun of Finch's own MPI";
+}
+
 MpiVersion mpi_version() {
     MpiVersion version;
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};

@@ -73,12 +73,9 @@ using Shape = std::vector<std::int64_t>;
 
 /// Returns the images' attribute `axes`; empty if there is none.
 std::string told_axes(const fs::path& path, hid_t file, const std::string& name) {
-    if (H5Aexists_by_name(file, name.c_str(), "axes", H5P_DEFAULT) <= 0) {
-        return "";
-    }
     return read(path, name, [&] {
         const hdf5::Hid images(hdf5::check_reading(H5Oopen(file, name.c_str(), H5P_DEFAULT), name));
-        return hdf5::read_text_attribute(images.get(), "axes");
+        return hdf5::has_attribute(images.get(), "axes") ? hdf5::read_text_attribute(images.get(), "axes") : "";
     });
 }
 
@@ -250,7 +247,7 @@ Dataset read_set(const fs::path& path, hid_t file, const std::string& group, con
 std::optional<Dataset> read_hdf5(const fs::path& path, const Options& options, Part part) {
     const hdf5::Hid file = open(path);
     const char* const group = part_names[static_cast<std::size_t>(part)];
-    if (part != Part::training && H5Lexists(file.get(), group, H5P_DEFAULT) <= 0) {
+    if (part != Part::training && !read(path, group, [&] { return hdf5::has_object(file.get(), group); })) {
         return std::nullopt;
     }
     return read_set(path, file.get(), group, options);

@@ -39,8 +39,9 @@ std::string nodes_where(const Facts& facts, Predicate is) {
 
 void check_launch(const Facts& facts, Problems& problems) {
     const RankFacts& zero = facts.ranks.front();
-    const cluster::Slurm slurm = cluster::Slurm::read(cluster::Environment(zero.variables));
-    if (const auto problem = cluster::launch_problem(slurm, facts.mpi.ranks)) {
+    const cluster::Environment environment(zero.variables);
+    const cluster::Slurm slurm = cluster::Slurm::read(environment);
+    if (const auto problem = cluster::launch_problem(environment, facts.mpi.ranks, comm::launcher())) {
         problems.push_back({true, *problem, ""});
     }
     for (const RankFacts& rank : facts.ranks) {

@@ -139,8 +139,7 @@ NamedArrays read_arrays(hid_t at, const std::function<bool(const std::string&)>&
         if (wanted && !wanted(name)) {
             continue;
         }
-        const Hid object(
-            check_reading(H5Oopen(at, name.c_str(), within_this_file().get()), name + " is not in this file"));
+        const Hid object = open_object(at, name);
         if (H5Iget_type(object.get()) == H5I_DATASET && kind_of(object.get())) {
             arrays.push_back(read_array(at, name));
             std::visit([&](const auto& values) { bytes += values.size() * sizeof values[0]; }, arrays.back().values);

@@ -13,10 +13,6 @@ constexpr std::size_t rows_at_once = 8192;
 
 }  // namespace
 
-bool has_table(hid_t at, const std::string& name) {
-    return H5Lexists(at, name.c_str(), H5P_DEFAULT) > 0;
-}
-
 LargeTable::LargeTable(hid_t at, std::string name, std::string key) : name_(std::move(name)), key_(std::move(key)) {
     dataset_ = open_table(at, name_);
     space_ = Hid(check_reading(H5Dget_space(dataset_.get()), "H5Dget_space"));

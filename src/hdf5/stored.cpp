@@ -95,9 +95,26 @@ Hid within_this_file() {
     return access;
 }
 
+bool has_object(hid_t at, const std::string& name) {
+    for (std::size_t end = 0; end != std::string::npos;) {  // H5Lexists fails if a group of the path does not exist
+        end = name.find('/', end + 1);
+        const std::string part = name.substr(0, end);
+        if (check_reading(H5Lexists(at, part.c_str(), within_this_file().get()), part + " cannot be read") == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+Hid open_object(hid_t at, const std::string& name) {
+    if (!has_object(at, name)) {
+        throw FileError(fmt::format("there is no {} in this file", name));
+    }
+    return Hid(check_reading(H5Oopen(at, name.c_str(), within_this_file().get()), name + " cannot be opened"));
+}
+
 Hid open_dataset(hid_t at, const std::string& name) {
-    Hid dataset(check_reading(H5Oopen(at, name.c_str(), within_this_file().get()),
-                              fmt::format("there is no {} in this file", name)));
+    Hid dataset = open_object(at, name);
     if (H5Iget_type(dataset.get()) != H5I_DATASET) {
         refuse(name, "is no dataset");
     }

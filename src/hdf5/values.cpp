@@ -34,14 +34,20 @@ void check_single(hid_t space, hid_t type, H5T_class_t wanted, const std::string
     }
 }
 
+Hid open_attribute(hid_t at, const std::string& name) {
+    if (!has_attribute(at, name)) {
+        throw FileError("there is no attribute " + name);
+    }
+    return Hid(check_reading(H5Aopen(at, name.c_str(), H5P_DEFAULT), "attribute " + name + " cannot be opened"));
+}
+
 /// Opens the attribute `name` and stores its type in `type`. Throws FileError unless the attribute is one value of the
 /// class `wanted`.
 Hid open_attribute(hid_t at, const std::string& name, H5T_class_t wanted, Hid& type) {
-    const std::string what = "attribute " + name;
-    Hid attribute(check_reading(H5Aopen(at, name.c_str(), H5P_DEFAULT), "there is no " + what));
+    Hid attribute = open_attribute(at, name);
     const Hid space(check_reading(H5Aget_space(attribute.get()), "H5Aget_space"));
     type = Hid(check_reading(H5Aget_type(attribute.get()), "H5Aget_type"));
-    check_single(space.get(), type.get(), wanted, what);
+    check_single(space.get(), type.get(), wanted, "attribute " + name);
     return attribute;
 }
 
@@ -111,7 +117,7 @@ void write_texts_attribute(hid_t at, const std::string& name, const std::vector<
 
 std::vector<std::string> read_texts_attribute(hid_t at, const std::string& name) {
     const std::string what = "attribute " + name;
-    const Hid attribute(check_reading(H5Aopen(at, name.c_str(), H5P_DEFAULT), "there is no " + what));
+    const Hid attribute = open_attribute(at, name);
     const Hid space(check_reading(H5Aget_space(attribute.get()), "H5Aget_space"));
     const Hid type(check_reading(H5Aget_type(attribute.get()), "H5Aget_type"));
     if (H5Sget_simple_extent_ndims(space.get()) != 1 || H5Tget_class(type.get()) != H5T_STRING) {
@@ -158,7 +164,7 @@ std::uint64_t read_unsigned_attribute(hid_t at, const std::string& name) {
 }
 
 bool has_attribute(hid_t at, const std::string& name) {
-    return H5Aexists(at, name.c_str()) > 0;
+    return check_reading(H5Aexists(at, name.c_str()), "attribute " + name + " cannot be read") > 0;
 }
 
 void write_text(hid_t at, const std::string& name, const std::string& text) {

@@ -70,13 +70,9 @@ std::unique_ptr<energy::Meter> open_meter(const comm::Session& session, const co
     return std::move(found.meter);
 }
 
-/// Collective over the world. Reads the Slurm variables, installs the signal handlers and waits for all ranks. Throws
-/// ConfigError if srun and MPI do not work together.
+/// Collective over the world. Reads the Slurm variables, installs the signal handlers and waits for all ranks.
 cluster::Slurm read_slurm(const comm::Session& session) {
     cluster::Slurm slurm = cluster::Slurm::read(cluster::Environment::of_this_process());
-    if (const auto problem = cluster::launch_problem(slurm, session.world_size())) {
-        throw ConfigError(*problem);
-    }
     cluster::catch_signals(slurm.end_time.value_or(0));
     barrier_with_deadline(session);
     return slurm;

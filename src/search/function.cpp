@@ -218,7 +218,7 @@ std::span<const Function> functions() {
     return all;
 }
 
-const Function& find_function(const std::string& name) {
+const Function& find_function(std::string_view name) {
     std::vector<std::string> names;
     for (const Function& function : functions()) {
         if (function.name == name) {

@@ -151,7 +151,7 @@ void write_lines(hid_t file, const std::string& name, const search::Population& 
     hdf5::TableWriter table(rows.size());
     table.column("individual", [&](std::size_t row) { return rows[row].id.value; });
     hdf5::add_columns<Line>(table, [&](std::size_t row) -> const Line& { return *rows[row].line; });
-    if (earlier < 0 || !hdf5::has_table(earlier, name)) {
+    if (earlier < 0 || !hdf5::has_object(earlier, name)) {
         table.write(file, name);
         return;
     }

@@ -121,25 +121,25 @@ TEST_CASE("Slurm: a job's id, cluster and nodes contain no line breaks") {
     CHECK(slurm.node_list == "n[1-2]");
 }
 
-TEST_CASE("launch_problem: if MPI started only one rank in a step of several tasks, the message explains the fix") {
-    Slurm slurm;
-    slurm.step_tasks = 4;
+TEST_CASE("launch_problem: if each of several processes is a world of one rank, the message names the launcher") {
+    const auto problem = [](std::map<std::string, std::string> variables, int world_size) {
+        return launch_problem(Environment(std::move(variables)), world_size, "/opt/mpirun").value_or("");
+    };
+    const std::string step = problem({{"SLURM_STEP_NUM_TASKS", "4"}}, 1);
 
-    const auto problem = launch_problem(slurm, 1);
-
-    REQUIRE(problem.has_value());
-    CHECK(problem->find("4 tasks") != std::string::npos);
-    CHECK(problem->find("srun --mpi=pmix") != std::string::npos);
-    CHECK(problem->find("srun --mpi=list") != std::string::npos);
-}
-
-TEST_CASE("launch_problem: no problem outside a step, or if the number of ranks equals the number of tasks") {
-    Slurm slurm;
-    CHECK_FALSE(launch_problem(slurm, 1).has_value());
-    slurm.step_tasks = 1;
-    CHECK_FALSE(launch_problem(slurm, 1).has_value());
-    slurm.step_tasks = 4;
-    CHECK_FALSE(launch_problem(slurm, 4).has_value());
+    CHECK(step.find("4 tasks") != std::string::npos);
+    CHECK(step.find("srun --mpi=pmix") != std::string::npos);
+    CHECK(step.find("srun --mpi=list") != std::string::npos);
+    for (const std::string name : {"PMI_SIZE", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_SIZE"}) {
+        CHECK(problem({{name, "3"}, {"SLURM_STEP_NUM_TASKS", "1"}}, 1).find("Start it with /opt/mpirun.") !=
+              std::string::npos);
+        CHECK(problem({{name, "3"}}, 1).find("started 3 processes (" + name + "=3)") != std::string::npos);
+        CHECK(problem({{name, "1"}}, 1).empty());
+        CHECK(problem({{name, "3"}}, 3).empty());
+    }
+    CHECK(problem({}, 1).empty());
+    CHECK(problem({{"SLURM_STEP_NUM_TASKS", "1"}}, 1).empty());
+    CHECK(problem({{"SLURM_STEP_NUM_TASKS", "4"}}, 4).empty());
 }
 
 TEST_CASE("ranks_on_node: reads the number from mpirun or from Slurm's compressed lists") {

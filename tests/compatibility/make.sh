@@ -5,6 +5,7 @@
 # format has a run directory of this kind, format-N. tests/compatibility/resume.py shows, resumes and replays all of them.
 set -euo pipefail
 finch=$(realpath "$1")
+. "$(dirname "$0")/../../tools/mpi_settings.sh"
 mkdir -p "$2"
 cd "$2"
 cat >tiny.yaml <<'YAML'
@@ -28,8 +29,6 @@ search:
 workers: {ranks: 1, islands: 2, threads: 1, watts: 20}
 checkpoint: {archive_seconds: 1000, training_seconds: 0.2}
 YAML
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
-    OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_hwloc_base_binding_policy=none
 
 finished() { "$finch" status run 2>/dev/null | sed -n 's/.*run, \([0-9]*\) of.*/\1/p' || true; }
 ranks() { pgrep --parent "$1"; }

@@ -57,10 +57,14 @@ with Folder() as folder:
     output = folder.run(4, "evolve", "tiny.yaml", expect=2)
     check(output.count("finch: ") == 1 and 'FINCH_WINOGRAD_TILE is "3"; it must be 2 or 4' in output, f"a wrong tile\n{output}")
     del os.environ["FINCH_WINOGRAD_TILE"]
-    # srun without MPI starts 4 separate programs: only task 0 prints, and fails.
-    for rank, messages, code in (("0", 1, 2), ("1", 0, 0)):
-        os.environ.update(SLURM_STEP_NUM_TASKS="4", SLURM_PROCID=rank)
-        output = folder.run(0, "evolve", "tiny.yaml", expect=code)
-        check(output.count("finch: ") == messages == output.count("--mpi=pmix"), f"task {rank} of srun without MPI says\n{output}")
-    check(not (folder.path / "runs").exists(), "srun without MPI made a run directory")
+    # srun without MPI and the mpirun of another MPI start 4 separate programs: only the first prints, and fails.
+    genes = [word for gene in ("layers=1", "activation=relu", "lr=0.1") for word in ("--gene", gene)]
+    for size, rank, remedy in (("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "--mpi=pmix"), ("PMI_SIZE", "PMI_RANK", "Start it with /")):
+        for number, messages, code in (("0", 1, 2), ("1", 0, 0)):
+            os.environ.update({size: "4", rank: number})
+            for words in (["evolve"], ["train", *genes]):
+                output = folder.run(0, words[0], "tiny.yaml", *words[1:], expect=code)
+                check(output.count("finch: ") == messages == output.count(remedy), f"{rank}={number} without MPI says\n{output}")
+        del os.environ[size], os.environ[rank]
+    check(not (folder.path / "runs").exists(), "a start without MPI made a run directory")
     passed(f"{len(CASES) + 7} kinds of bad input, one message each, exit code 2")

@@ -1,6 +1,7 @@
 """Shared functions of the scenarios: start finch under mpirun in a temporary folder, and read the files of a run."""
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -49,10 +50,11 @@ def end_of_short_form():
         sys.exit(0)
 
 
+MPI_SETTINGS = dict(re.findall("^export (.*?)=(.*)", (SOURCE / "tools/mpi_settings.sh").read_text(), re.MULTILINE))
+
+
 def environment():
-    return dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_vader_single_copy_mechanism="none",
-                OMPI_MCA_hwloc_base_binding_policy="none", PMIX_MCA_gds="hash", HDF5_USE_FILE_LOCKING="FALSE")
+    return dict(os.environ, **MPI_SETTINGS, HDF5_USE_FILE_LOCKING="FALSE")
 
 
 class Folder:

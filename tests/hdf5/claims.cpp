@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <fstream>
 #include <functional>
+#include <sstream>
 
 using namespace finch;
 using doctest::Contains;
@@ -136,13 +137,34 @@ TEST_CASE("read_array refuses external and virtual datasets and links into other
     CHECK(problem_of([&](hid_t file, const TemporaryFolder& folder) {
               put_source(folder);
               H5Lcreate_external((folder / "other.h5").c_str(), "images", file, "images", H5P_DEFAULT, H5P_DEFAULT);
-          }).find("there is no images in this file") == 0);
+          }).find("images cannot be opened") == 0);
 
     CHECK(problem_of([&](hid_t file, const TemporaryFolder& folder) {
               put_source(folder);
               H5Lcreate_external((folder / "other.h5").c_str(), "/", file, "away", H5P_DEFAULT, H5P_DEFAULT);
               H5Lcreate_soft("/away/images", file, "images", H5P_DEFAULT, H5P_DEFAULT);
-          }).find("there is no images in this file") == 0);
+          }).find("images cannot be opened") == 0);
+}
+
+TEST_CASE("a failed open is no absence: an object of a newer HDF5 is named with its remedy") {
+    const TemporaryFolder folder;
+    put_bytes(new_file(folder / "a.h5").get(), "images", {6}, H5P_DEFAULT, {1, 2, 3, 4, 5, 6});
+    std::string bytes = (std::ostringstream() << std::ifstream(folder / "a.h5").rdbuf()).str();
+    // A message of the type 8, a layout, of 24 bytes. Its first two bytes are its version and its class, contiguous.
+    const std::size_t layout = bytes.find(std::string("\x08\0\x18\0\0\0\0\0\x03\x01", 10));
+    REQUIRE(layout != std::string::npos);
+    bytes[layout + 8] = 9;
+    std::ofstream(folder / "a.h5") << bytes;
+    const hdf5::Hid file = hdf5::open_plain_file(folder / "a.h5");
+
+    CHECK(hdf5::has_object(file.get(), "images"));
+    CHECK_FALSE(hdf5::has_object(file.get(), "no/images"));
+    CHECK_THROWS_WITH_AS(static_cast<void>(hdf5::read_array(file.get(), "images")), Contains("libver=\"v110\""),
+                         FileError);
+    CHECK_THROWS_WITH_AS(static_cast<void>(hdf5::read_array(file.get(), "no/images")),
+                         "there is no no/images in this file", FileError);
+    CHECK_THROWS_WITH_AS(static_cast<void>(hdf5::has_object(file.get(), "images/part")),
+                         Contains("images/part cannot be read"), FileError);
 }
 
 TEST_CASE("LargeTable refuses links to other files, unwritten data, impossible lengths and missing key columns") {
@@ -174,7 +196,7 @@ TEST_CASE("LargeTable refuses links to other files, unwritten data, impossible l
     CHECK(problem_of_table([&](hid_t file, const TemporaryFolder& folder) {
               put_table(new_file(folder / "other.h5").get(), 3, "individual", H5T_NATIVE_UINT64, true);
               H5Lcreate_external((folder / "other.h5").c_str(), "curves", file, "curves", H5P_DEFAULT, H5P_DEFAULT);
-          }).find("there is no curves in this file") == 0);
+          }).find("curves cannot be opened") == 0);
     CHECK(problem_of_table([&](hid_t file, const TemporaryFolder&) {
               put_table(file, 3, "individual", H5T_NATIVE_UINT64, false);
           }) == "curves was never written, or not all of it");

@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2154
-# A bare Debian 12 in a folder. bare_system.sh and newcomer.sh set `source_dir` (a checkout) and `root` (the folder),
-# and source this file. In the system, /source is the repository of the checkout, read-only. Needs root and Debian's
-# mirror. If debootstrap is not installed, the script unpacks its package to a temporary folder.
+# A bare Debian in a folder. bare_system.sh and newcomer.sh set `source_dir` (a checkout), `root` (the folder) and
+# `release` (bookworm, trixie), and source this file. In the system, /source is the repository of the checkout,
+# read-only. Needs root and Debian's mirror. If debootstrap is not installed, the script unpacks its package to a
+# temporary folder.
 
 # The repository to clone. A git worktree does not contain its commits, so this is the common .git folder.
 repository=$(realpath "$(git -C "$source_dir" rev-parse --git-common-dir)")
@@ -20,7 +21,7 @@ bootstrap() {
 
 # Makes the system in `root`, unless it exists.
 make_bare() {  # debootstrap's options
-    if [ ! -e "$root/bin/bash" ]; then bootstrap --variant=minbase "$@" bookworm "$root"; fi
+    if [ ! -e "$root/bin/bash" ]; then bootstrap --variant=minbase "$@" "$release" "$root"; fi
     cp /etc/resolv.conf "$root/etc/"
 }
 

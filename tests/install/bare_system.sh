@@ -3,12 +3,14 @@
 # %test, and then a search. Takes as long as a build. Needs root and Debian's mirror. No test runs this script; start it
 # manually:
 #
-#   tests/install/bare_system.sh DIR [DEFINITION]      the system remains in DIR/root for inspection
+#   tests/install/bare_system.sh DIR [DEFINITION] [RELEASE]      the system remains in DIR/root for inspection
+#   RELEASE                                            the Debian, by default that of the definition (bookworm)
 #   FINCH_CCACHE=FOLDER                                uses this ccache folder; the build then has the path of this checkout
 set -euo pipefail
 dir=$(realpath -m "${1:?a folder}")
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 definition=$(realpath "${2:-$source_dir/tools/packaging/apptainer/finch.def}")
+release=${3:-$(sed -n 's/^From: debian:\([a-z]*\).*/\1/p' "$definition")}
 root=$dir/root
 . "$source_dir/tests/install/bare.sh"
 

@@ -48,10 +48,13 @@ class Installed:
 
 
 def verbs_by_help(program, *verb):
-    """Returns {verb: options} of `program` and all its subcommands, from `--help`. A verb is a tuple of words."""
+    """Returns {verb: options} of `program` and all its subcommands, from `--help`. A verb is a tuple of words. From
+    version 2.4 on, CLI11 refuses an argument that has the name of an option, so such a pair fails the check."""
     text = run(program, *verb, "--help")
-    sections = dict(re.findall(r"^(\w+):\n((?: .*\n?)*)", text, re.MULTILINE))
+    sections = {name.capitalize(): lines for name, lines in re.findall(r"^(\w+):\n((?: .*\n?)*)", text, re.MULTILINE)}
     options = [name for line in re.findall(r"^  (-\S+)", sections.get("Options", ""), re.MULTILINE) for name in line.split(",")]
+    for name in re.findall(r"^  (\w+)", sections.get("Positionals", ""), re.MULTILINE):
+        check(name.lower() not in [option.lstrip("-").lower() for option in options], f"finch {verb}: {name} and --{name}")
     found = {verb: options}
     for word in re.findall(r"^  (\w+)", sections.get("Subcommands", ""), re.MULTILINE):
         found |= verbs_by_help(program, *verb, word)

@@ -194,6 +194,10 @@ ranks_of 5 SLURM_NTASKS=many SLURM_NPROCS=5
 check "the variable that gives the number is named" said "mpirun starts 5 ranks (SLURM_NPROCS)"
 arrange; answers 2 0:12; act SLURM_JOB_ID= SLURM_NTASKS=2 SLURM_JOB_NUM_NODES=2
 check "it says that all ranks run here if nothing names the two nodes" said "on 2 node(s), all here: "
+for name in OMPI PRTE; do  # of Open MPI 4.1 and 5
+    check "mpirun starts no daemons with srun" grep -qE "^${name}_MCA_plm=(rsh|ssh)$" "$scratch/environment"
+    check "mpirun reads no nodes from Slurm" grep -qxF "${name}_MCA_ras=^slurm" "$scratch/environment"
+done
 
 arrange; answers 2 0:12; act SLURM_JOB_ID= SLURM_NTASKS=6
 check "without srun it is mpirun that starts the ranks" called "mpirun -n 6"

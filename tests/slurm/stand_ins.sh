@@ -43,6 +43,7 @@ echo "the ranks have ended" >>"$scratch/calls"
 exit "$(cat "$scratch/srun-code")"
 END
     cat >"$scratch/bin/mpirun" <<'END'
+env | sort >"$scratch/environment"
 run_ranks mpirun "mpirun $*"
 END
     cat >"$scratch/bin/scontrol" <<'END'

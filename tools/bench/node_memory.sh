@@ -10,8 +10,7 @@ group=/sys/fs/cgroup/memory/finch_bench_$$
 run=$(mktemp -d)
 trap 'rm -rf "$run"; rmdir "$group" 2>/dev/null || true' EXIT
 mkdir "$group"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
-    OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_hwloc_base_binding_policy=none
+. "$(dirname "$0")/../mpi_settings.sh"
 sync
 echo 3 >/proc/sys/vm/drop_caches
 (

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -20,7 +21,7 @@ struct NamedArray {
 using NamedArrays = std::vector<NamedArray>;
 
 /// Returns the array with the name `name`. Throws FileError if there is none.
-[[nodiscard]] const NamedArray& find_array(const NamedArrays& arrays, const std::string& name);
+[[nodiscard]] const NamedArray& find_array(const NamedArrays& arrays, std::string_view name);
 
 /// write_arrays() serializes arrays for messages between MPI ranks, and read_arrays() reads the arrays back.
 /// read_arrays() throws FileError if the bytes end too early.

@@ -49,8 +49,10 @@ struct MpiStart {
     bool starts_alone_in_step = true;  ///< a step of one process starts without PMIx; false in Open MPI before 5
 };
 
-/// Returns an error text if srun and MPI do not work together: the world size is 1 although the step has several tasks.
-[[nodiscard]] std::optional<std::string> launch_problem(const Slurm& slurm, int world_size);
+/// Returns an error text if the launcher and MPI do not work together: the world size is 1 although srun, or the mpirun
+/// of another MPI library, started several processes. `environment`: from before MPI_Init. `launcher`: the right mpirun.
+[[nodiscard]] std::optional<std::string> launch_problem(const Environment& environment, int world_size,
+                                                        const std::string& launcher);
 
 /// Returns an error text if MPI_Init would fail because the environment of a Slurm step offers no process management
 /// interface that this MPI supports (`srun --mpi=none`, `srun --mpi=pmi2`). MPI_Init would print less helpful messages.

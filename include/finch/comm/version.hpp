@@ -17,6 +17,9 @@ struct MpiVersion {
 /// Returns how this MPI library finds the ranks of a Slurm step. Called before MPI_Init.
 [[nodiscard]] cluster::MpiStart mpi_start();
 
+/// Returns the path of the mpirun that starts ranks of this MPI library, or its name if the path is unknown.
+[[nodiscard]] std::string launcher();
+
 /// NCCL versions as numbers: 10000 · major + 100 · minor + patch. Both are 0 if the program is built without NCCL.
 struct NcclVersion {
     int built = 0;

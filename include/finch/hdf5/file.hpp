@@ -29,7 +29,8 @@ void prepare();
 
 /// Returns `result`. Throws ApiError with `what` and HDF5's innermost error message if `result` is negative.
 hid_t check(hid_t result, const std::string& what);
-/// Checks the result of a read operation like check(), but throws FileError.
+/// Checks the result of a read operation like check(), but throws FileError. If HDF5 does not know the version of an
+/// object, the message says how to rewrite the file.
 hid_t check_reading(hid_t result, const std::string& what);
 
 /// Writes an HDF5 file in one atomic step. `fill` fills the open file in memory. The file begins with a user block of
@@ -60,6 +61,9 @@ void write_large_file(const std::filesystem::path& path, const std::function<voi
 
 /// Returns the size of the file that holds `object`, in bytes.
 [[nodiscard]] std::uint64_t file_bytes(hid_t object);
+
+/// True if the file that holds `at` has an object `name`. Throws FileError if HDF5 cannot find this out.
+[[nodiscard]] bool has_object(hid_t at, const std::string& name);
 
 /// These functions write and read attributes (at most 64 KiB) and datasets of the object `at`. A '/' in a dataset's
 /// name makes groups. Read functions do not trust the file: they check an object before they allocate memory. Read

@@ -40,9 +40,6 @@ struct RowRange {
     std::size_t count = 0;
 };
 
-/// True if `at` has an object with this name.
-[[nodiscard]] bool has_table(hid_t at, const std::string& name);
-
 /// A table that may be too large for memory and is read in blocks. The column `key` contains the id of each row's
 /// owner. Every function throws FileError if the file cannot be read. The constructor also throws FileError if the
 /// table does not exist.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace finch::search {
@@ -34,7 +35,7 @@ struct Function {
 
 /// Returns the function called `name`. Throws ConfigError if there is no such function; the message lists all names,
 /// the most similar first.
-[[nodiscard]] const Function& find_function(const std::string& name);
+[[nodiscard]] const Function& find_function(std::string_view name);
 
 /// Returns the search space of `function`: genes x0 … x(n−1). Throws ConfigError if the function does not have this
 /// number of dimensions.
