@@ -183,8 +183,8 @@ void Worker::fill_slots() {
 void Worker::start(search::Individual individual) {
     set_place(individual);
     const bool is_told = propagator_.looks_at_training() || tells_of_starts_;
-    const int island = population_.island_now(individual.island);
-    if (publish(search::Started{individual}, is_told ? leaders_of(island) : std::vector<std::int32_t>())) {
+    const std::vector<std::int32_t>& leaders = leaders_of(population_.island_now(individual.island));
+    if (publish(search::Started{individual}, is_told ? leaders : std::vector<std::int32_t>())) {
         try {
             evaluator_.start(std::move(individual));
         } catch (const StorageError& error) {

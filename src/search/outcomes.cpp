@@ -5,7 +5,6 @@
 #include "finch/base/words.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <ranges>
 #include <vector>
 
@@ -13,7 +12,6 @@ namespace finch::search {
 namespace {
 
 constexpr std::size_t shown_problems = 3;
-constexpr int shown_nodes = 5;
 constexpr std::size_t longest_problem = 200;  ///< bytes
 
 bool is_digit(char letter) {
@@ -166,12 +164,12 @@ std::string Outcomes::problems() const {
                             problems_text(found->second));
         }
     }
-    std::multimap<std::size_t, std::string, std::greater<>> nodes;  // by failures
+    std::multimap<std::size_t, std::string> nodes;  // by failures
     for (const auto& [node, counts] : nodes_) {
         nodes.emplace(counts.first, fmt::format("{} of {} on {}", counts.first, counts.second, node));
     }
-    if (nodes.size() > 1 && nodes.begin()->first > 0) {
-        auto shown = nodes | std::views::values | std::views::take(shown_nodes);
+    if (nodes.size() > 1 && nodes.rbegin()->first > 0) {
+        auto shown = nodes | std::views::reverse | std::views::values | std::views::take(5);
         parts.push_back(fmt::format("failed by node: {}", fmt::join(shown.begin(), shown.end(), ", ")));
     }
     return parts.empty() ? "" : fmt::format(": {}", fmt::join(parts, "; "));
