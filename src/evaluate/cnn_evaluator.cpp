@@ -63,16 +63,16 @@ void tell_loss_scale(search::Individual& individual, const train::Training& trai
 }  // namespace
 
 CnnEvaluator::CnnEvaluator(const config::Config& config, Slots& slots, const comm::Group& group,
-                           store::RunDirectory directory, Place place, std::string device,
+                           store::RunDirectory directory, int worker, std::uint64_t run,
                            std::function<std::optional<search::Standing>()> best_known)
     : GroupEvaluator(config, group),
       slots_(slots),
       directory_(std::move(directory)),
-      place_(std::move(place)),
-      device_(std::move(device)),
+      worker_(worker),
+      run_(run),
       best_known_(std::move(best_known)),
-      parent_weights_(directory_, place_.run),
-      rung_snapshots_(directory_, place_.run),
+      parent_weights_(directory_, run_),
+      rung_snapshots_(directory_, run_),
       running_(static_cast<std::size_t>(config.workers.slots)) {}
 
 void CnnEvaluator::set_sample_shape(nn::SampleShape sample, std::int64_t classes) {
@@ -135,10 +135,6 @@ std::optional<store::ModelFile> CnnEvaluator::find_beginning(search::Individual&
 
 void CnnEvaluator::start(search::Individual individual) {
     Order order{.kind = Order::Kind::start, .slot = free_slot()};
-    individual.node = place_.node;
-    individual.device = device_;
-    individual.ranks = group_.size();
-    individual.threads = place_.threads;
     keep_alive(seconds_of_files);
     auto saved = find_beginning(individual, order);
     individual.started = individual.started > 0 ? individual.started : unix_seconds();

@@ -24,7 +24,7 @@ std::optional<store::ModelFile> CnnEvaluator::saved_training(const search::Indiv
     if (!file) {
         return std::nullopt;
     }
-    if (const std::string why = store::why_foreign(*file, place_.run, individual); !why.empty()) {
+    if (const std::string why = store::why_foreign(*file, run_, individual); !why.empty()) {
         spdlog::warn("{}: {}; the training begins anew", directory_.training(individual.id).string(), why);
         return std::nullopt;
     }
@@ -44,7 +44,7 @@ void CnnEvaluator::keep_best(const search::Individual& individual, train::Traini
     const backend::LapScope scope(slots_.profile(), backend::Activity::snapshot);
     keep_alive(seconds_of_files);
     store::ModelFile file{individual, search::genome_text(config_.space, individual.genome), training.best_weights(),
-                          place_.run};
+                          run_};
     data::record_pixels(file.arrays, slots_.training_set(),
                         config_.recipe(individual.genome, individual.id.value).data);
     file.classes = slots_.training_set().class_names;
@@ -54,7 +54,7 @@ void CnnEvaluator::keep_best(const search::Individual& individual, train::Traini
         } else {
             const bool is_first =
                 !kept_ && individual.attempt.restart == 0;  // in this start, and this is the run's first
-            store::write_model(directory_.worker_best(place_.worker), file,
+            store::write_model(directory_.worker_best(worker_), file,
                                {.predecessor = is_first ? Predecessor::drop : Predecessor::keep});
             kept_ = mine;
         }
@@ -70,7 +70,7 @@ void CnnEvaluator::keep_for_children(const search::Individual& individual, const
     keep_alive(seconds_of_files);
     try {
         parent_weights_.keep(
-            {individual, search::genome_text(config_.space, individual.genome), training.best_weights(), place_.run});
+            {individual, search::genome_text(config_.space, individual.genome), training.best_weights(), run_});
     } catch (const ApiError& error) {
         spdlog::warn("the weights of {} cannot be kept for its children: {}", to_text(individual.id), error.what());
     }
@@ -146,12 +146,12 @@ void CnnEvaluator::finished(const search::Individual& individual) {
 /// Collective over the worker.
 store::ModelFile CnnEvaluator::take_snapshot(std::uint32_t slot) {
     command({.kind = Order::Kind::snapshot, .slot = slot, .seconds_to_next = seconds_of_files});
-    delay_snapshot(place_.worker);
+    delay_snapshot(worker_);
     search::Individual& individual = running_[slot].individual;
     NamedArrays arrays = slots_.take_snapshot();
     individual.training_seconds = slots_.training(slot).training_seconds();
     individual.joules = running_[slot].joules_before + slots_.joules();
-    return {individual, search::genome_text(config_.space, individual.genome), std::move(arrays), place_.run};
+    return {individual, search::genome_text(config_.space, individual.genome), std::move(arrays), run_};
 }
 
 /// Collective over the worker. Writes the training's snapshot. Returns false if it could not be written.

@@ -181,9 +181,7 @@ bool LeaseClient::should_ask(bool wanted) noexcept {
 std::int64_t LeaseClient::return_leases() noexcept {
     exhausted_ = true;
     repeats_.clear();
-    const std::int64_t given = held_;
-    held_ = 0;
-    return given;
+    return release();
 }
 
 }  // namespace finch::island

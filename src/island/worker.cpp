@@ -2,6 +2,7 @@
 #include "finch/island/worker.hpp"
 
 #include "finch/base/files.hpp"
+#include "finch/search/outcomes.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -62,7 +63,6 @@ Worker::Worker(WorkerOptions options, search::Population population, search::Pro
       hooks_(std::move(hooks)),
       generation_(options_.bred_before),
       began_(hooks_.steady_seconds()),
-      retries_(options_.retries),
       looks_for_duplicates_((options_.duplicates != search::Duplicates::train || options_.retries > 0 ||
                              options_.other_results != nullptr) &&
                             options_.initial_design.space.size() > 0),
@@ -72,12 +72,10 @@ Worker::Worker(WorkerOptions options, search::Population population, search::Pro
     if (archive != nullptr) {
         archivist_.emplace(
             *archive, LeaseServer(options_.budget, population_, options_.earlier, dealt.counts, options_.final_choice),
-            workers(), options_.archive_seconds, hooks_.steady_seconds);
-        failures_left_ = population_.best() == nullptr ? options_.give_up_after : std::nullopt;
+            Failures(workers(), options_.nodes, options_.retries, population_), options_.archive_seconds,
+            hooks_.steady_seconds);
     }
     unfinished_ = std::move(dealt.mine);
-    const auto [place, count] = place_on_island();
-    retries_.recall(population_, island(), place, count);
     last_checkpoint_ = began_ - phase_of(options_.self) * options_.training_seconds;
     report();
 }
@@ -179,11 +177,10 @@ void Worker::fill_slots() {
 /// Records the individual before its training begins. If the process then crashes, the next start knows which
 /// individuals were in training.
 void Worker::start(search::Individual individual) {
-    individual.attempt.restart = options_.restart;
-    individual.attempt.worker = options_.self;
-    individual.ranks = options_.ranks;
+    set_place(individual);
     const bool is_told = propagator_.looks_at_training() || tells_of_starts_;
-    if (publish(search::Started{individual}, is_told ? leaders_of(island()) : std::vector<std::int32_t>())) {
+    const std::vector<std::int32_t>& leaders = leaders_of(population_.island_now(individual.island));
+    if (publish(search::Started{individual}, is_told ? leaders : std::vector<std::int32_t>())) {
         try {
             evaluator_.start(std::move(individual));
         } catch (const StorageError& error) {
@@ -195,8 +192,6 @@ void Worker::start(search::Individual individual) {
 /// Journals the result, then sends it, then may exchange individuals.
 void Worker::finish(search::Individual individual) {
     const double seconds = individual.finished - individual.started;
-    // Failed evaluations do not count here, because they may end immediately. If failures counted, leaders would get
-    // large leases and lose them to more failures.
     if (individual.started > 0 && seconds >= 0 && individual.ranks_by_loss()) {
         seconds_per_evaluation_ = std::max(seconds, 1e-9);
     }
@@ -212,7 +207,11 @@ void Worker::finish(search::Individual individual) {
         return;
     }
     ++evaluations_;
-    retries_.finished(individual, population_);
+    if (search::has_failed(individual)) {
+        // The next evaluations may fail at once: this worker asks for single leases, which world rank 0 may delay.
+        seconds_per_evaluation_ = 0;
+        send_lease(search::LeaseMessage::Kind::give_back, lease_client_.release());
+    }
     evaluator_.finished(individual);
     if (state_ == State::searching && !individual.is_repeat()) {
         exchange(individual);

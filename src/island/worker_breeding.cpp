@@ -14,21 +14,15 @@ constexpr std::uint32_t most_violations = 10000;  ///< violations of constraints
 
 }  // namespace
 
-/// Returns this worker's position among the leaders of its island, and the number of these leaders.
-std::pair<std::size_t, std::size_t> Worker::place_on_island() const {
-    const std::vector<std::int32_t>& leaders = options_.islands->leaders_of(island()).workers;
-    const auto self = std::lower_bound(leaders.begin(), leaders.end(), options_.self);
-    return {static_cast<std::size_t>(self - leaders.begin()), leaders.size()};
-}
-
 /// Returns the stage of the search. This worker assumes that all islands are at the same stage as its own island.
 search::Stage Worker::stage() const {
-    const auto [place, leaders] = place_on_island();
-    const auto count = static_cast<std::int64_t>(leaders);
+    const std::vector<std::int32_t>& leaders = leaders_of(island());
+    const auto place = std::lower_bound(leaders.begin(), leaders.end(), options_.self) - leaders.begin();
+    const auto count = std::ssize(leaders);
     const Budget& budget = options_.budget;
     search::Stage stage;
     stage.workers = static_cast<std::int32_t>(count);
-    stage.births = static_cast<std::uint64_t>((generation_ - 1) * count) + place;
+    stage.births = static_cast<std::uint64_t>((generation_ - 1) * count + place);
     std::int64_t evaluations = budget.evaluations.value_or(budget.generations.value_or(0) * workers());
     if (options_.final_choice) {
         evaluations = std::max<std::int64_t>(1, evaluations - options_.final_choice->evaluations());
@@ -63,12 +57,18 @@ search::Individual Worker::newborn() {
     individual.island = island();
     individual.generation = generation_;
     individual.born = hooks_.unix_seconds();
+    set_place(individual);
+    return individual;
+}
+
+/// Records where this worker evaluates `individual`.
+void Worker::set_place(search::Individual& individual) const {
     individual.node = options_.node;
     individual.device = options_.device;
     individual.ranks = options_.ranks;
     individual.threads = options_.threads;
-    individual.attempt = {options_.restart, options_.self};
-    return individual;
+    individual.attempt.restart = options_.restart;
+    individual.attempt.worker = options_.self;
 }
 
 /// Evaluates the genes of `repeat` again under a new id, and therefore with a new seed.
@@ -80,9 +80,16 @@ void Worker::start_repeat(search::Repeat repeat) {
     start(std::move(individual));
 }
 
-/// Returns a new individual with the genes of `failed`. The retry of an heir continues the same parent if it still can.
+/// Returns a new individual with the genes, the lineage and the island of `failed`. The retry of an heir continues the
+/// same parent if it still can.
 search::Individual Worker::retry_of(const search::Individual& failed) {
-    search::Individual individual = as_retry_of(newborn(), failed);
+    search::Individual individual = newborn();
+    individual.island = failed.island;
+    individual.genome = failed.genome;
+    individual.parents = failed.parents;
+    individual.bred_by = failed.bred_by;
+    individual.breeding = failed.breeding;
+    individual.retry_of = failed.id;
     if (options_.inherit && failed.is_heir()) {
         search::Individual heir = individual;
         const search::Rungs& rungs = options_.inherit->rungs;
@@ -100,12 +107,12 @@ bool Worker::start_next() {
     const bool is_initial_point =
         initial_point_of(options_.initial_points_left, sequence_, static_cast<std::uint32_t>(options_.self), workers())
             .has_value();
-    const auto failed = is_initial_point ? std::nullopt : retries_.take();
-    if (const search::Individual* const known = failed ? population_.find(*failed) : nullptr) {
-        start(retry_of(*known));
-        return true;
+    if (is_initial_point || retries_.empty()) {
+        return start_bred();
     }
-    return start_bred();
+    start(retry_of(*population_.find(retries_.front())));
+    retries_.pop_front();
+    return true;
 }
 
 /// Returns the individual of this run with `genome`; null if there is none or if duplicates do not matter.
@@ -180,15 +187,13 @@ bool Worker::start_bred() {
     known_in_a_row_ = 0;
     if (!exists) {
         const std::uint32_t breedings = attempt - known;
+        const bool all_violate = violations == breedings;
         individual.outcome = search::Outcome::failed;
-        individual.problem =
-            violations == breedings ? fmt::format("no genome that obeys search.constraints in {} breedings", breedings)
-            : violations == 0
-                ? fmt::format("no network that can exist and keeps search.limits in {} breedings", breedings)
-                : fmt::format(
-                      "no network that can exist and keeps search.limits in {} breedings, of which {} violate "
-                      "search.constraints",
-                      breedings, violations);
+        individual.problem = fmt::format(
+            "no {} in {} breedings{}",
+            all_violate ? "genome that obeys search.constraints" : "network that can exist and keeps search.limits",
+            breedings,
+            all_violate || violations == 0 ? "" : fmt::format(", of which {} violate search.constraints", violations));
         individual.finished = hooks_.unix_seconds();
         finish(std::move(individual));
     } else {

@@ -2,6 +2,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/island/worker.hpp"
+#include "finch/search/outcomes.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -57,7 +58,11 @@ void Worker::handle_lease(const search::LeaseMessage& message) {
         answer_requests();
         return;
     }
-    lease_client_.receive(message);
+    search::LeaseMessage answer = message;
+    if (const auto* named = population_.find(message.repeat.of); named != nullptr && search::has_failed(*named)) {
+        retries_.push_back(std::exchange(answer.repeat, {}).of);
+    }
+    lease_client_.receive(answer);
     if (state_ != State::searching) {
         send_lease(Kind::give_back, lease_client_.return_leases());
     }
@@ -73,7 +78,10 @@ void Worker::answer_requests() {
             event("final choice",
                   fmt::format("all others are finished: the best are evaluated again, {} times in all", repeats));
         }
-        for (const search::LeaseMessage& answer : archivist_->answers()) {
+        for (const search::LeaseMessage& answer : archivist_->answers(population_)) {
+            if (const auto* of = population_.find(answer.repeat.of); of != nullptr && answer.worker != options_.self) {
+                send(answer.worker, without_curve(search::Result{*of}));  // it may be of another island
+            }
             send(answer.worker, answer);
         }
     }
@@ -86,10 +94,11 @@ void Worker::merge(const search::Record& record, int from) {
     }
     const bool is_new = population_.merge(record);
     if (const auto* result = std::get_if<search::Result>(&record); result != nullptr && is_new) {
-        if (failures_left_ && result->individual.ranks_by_loss()) {
-            failures_left_.reset();
-        } else if (failures_left_ && !result->individual.is_reused()) {
-            --*failures_left_;
+        if (const auto warning =
+                archivist_ ? archivist_->failed().ended(result->individual, population_, hooks_.steady_seconds())
+                           : std::nullopt) {
+            observer_.warned(*warning);
+            publish(search::Event{hooks_.unix_seconds(), options_.self, "failures", *warning}, {});
         }
         observer_.finished(result->individual, population_);
     }

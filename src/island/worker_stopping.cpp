@@ -46,7 +46,8 @@ void Worker::check_stop() {
 /// True if too many evaluations gave no result. False after the last evaluation of the budget: the search is then
 /// complete even without a result.
 bool Worker::gives_up() const {
-    if (!failures_left_ || *failures_left_ > 0 || archivist_->leases().is_closed()) {
+    if (!archivist_ || !options_.give_up_after || archivist_->leases().is_closed() ||
+        archivist_->failed().in_vain() < *options_.give_up_after) {
         return false;
     }
     const auto ended = static_cast<std::int64_t>(population_.evaluations());
@@ -58,9 +59,9 @@ bool Worker::gives_up() const {
 /// World rank 0 only. Stops the run and keeps the rest of the budget, because every further individual would probably
 /// fail.
 void Worker::give_up() {
+    const std::string ended = counted(archivist_->failed().in_vain(), "evaluation");
     halt({false, fmt::format("given up, as {} ended without a result and none gave one (search.give_up_after): {}",
-                             counted(*options_.give_up_after - *failures_left_, "evaluation"),
-                             search::Outcomes(population_).text())});
+                             ended, search::Outcomes(population_).text())});
     if (exit_reason_ == ExitReason::stopped) {
         exit_reason_ = ExitReason::gave_up;
     }

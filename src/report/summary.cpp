@@ -33,6 +33,7 @@ struct Run {
 
     const SummaryInput& input;
     Individuals finished;  ///< with a result or a failure of their own, without repeats, in the order of their ends
+    Individuals tried;     ///< of these, those that did not fail: a failure says nothing about the search
     Individuals complete;  ///< of these, those with a loss of a complete training that keep search.limits, best first
     const search::Individual* best = nullptr;
     std::optional<SampleLosses> validation;  ///< of the published network
@@ -92,7 +93,9 @@ Run::Run(const SummaryInput& of) : input(of) {
     std::sort(finished.begin(), finished.end(), [](const auto* a, const auto* b) {
         return std::pair(a->finished, a->id) < std::pair(b->finished, b->id);
     });
-    std::copy_if(finished.begin(), finished.end(), std::back_inserter(complete), keeps_limits);
+    std::remove_copy_if(finished.begin(), finished.end(), std::back_inserter(tried),
+                        [](const auto* one) { return search::has_failed(*one); });
+    std::copy_if(tried.begin(), tried.end(), std::back_inserter(complete), keeps_limits);
     std::sort(complete.begin(), complete.end(), [](const auto* a, const auto* b) { return better(*a, *b); });
     best = input.population.best();
     best = best != nullptr && best->is_complete() ? best : nullptr;
@@ -100,13 +103,13 @@ Run::Run(const SummaryInput& of) : input(of) {
     test = sample_losses(input.results, "test", input.competition.measure.is_rate);
     effects = gene_effects(input.space, complete);
     const auto is_new = [this](const search::Individual* one) {
-        return std::find(finished.end() - std::ssize(finished) / 3, finished.end(), one) != finished.end();
+        return std::find(tried.end() - std::ssize(tried) / 3, tried.end(), one) != tried.end();
     };
     if (!input.competition.costs.empty()) {
         front = search::pareto_front(ranked(input.population), input.competition.costs);
         new_in_front = std::count_if(front.begin(), front.end(), is_new);
     }
-    is_improving = new_in_front > 0 || is_better_loss(least_loss(finished), least_loss(first_two_thirds(finished)));
+    is_improving = new_in_front > 0 || is_better_loss(least_loss(tried), least_loss(first_two_thirds(tried)));
     may_train_longer = report::may_train_longer(*this);
 }
 
@@ -149,8 +152,8 @@ std::string convergence_sentence(const Run& run) {
     if (run.best == nullptr) {
         return "";
     }
-    const std::size_t count = run.finished.size();
-    const double before = least_loss(first_two_thirds(run.finished));
+    const std::size_t count = run.tried.size();
+    const double before = least_loss(first_two_thirds(run.tried));
     if (count < fewest_for_convergence || !std::isfinite(before)) {
         return fmt::format("Too few results to tell whether the search has converged: {}.", run.complete.size());
     }
@@ -164,7 +167,7 @@ std::string convergence_sentence(const Run& run) {
                            ? " found nothing better: the search has converged, or needs another space."
                            : fmt::format(" found nothing better, but {} evaluations are few.", count));
     }
-    const double now = least_loss(run.finished);
+    const double now = least_loss(run.tried);
     const std::optional<Interval> noise = interval_of_best(run);
     return fmt::format(
         "{} improved the best {} from {} to {}{}", last, run.measure(), run.value(before), run.value(now),
@@ -391,7 +394,7 @@ std::vector<Sentence> summary(const SummaryInput& input) {
     add(Topic::curves, curves_sentence(run));
     add(Topic::failures, failures_sentence(run));
     add(Topic::failures, limits_sentence(run));
-    const Advice advice{run.best != nullptr, run.is_improving || run.finished.size() < enough_for_convergence,
+    const Advice advice{run.best != nullptr, run.is_improving || run.tried.size() < enough_for_convergence,
                         run.may_train_longer, run.effects};
     for (std::string& text : next_steps(input, advice)) {
         add(Topic::next, std::move(text));

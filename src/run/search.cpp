@@ -128,9 +128,8 @@ std::unique_ptr<island::Evaluator> make_evaluator(const Run& run, std::uint64_t 
             run.config, *run.programs, run.group, number,
             [&population]() -> const search::Population& { return *population; }, cluster::seconds_left_to_stop);
     }
-    const evaluate::CnnEvaluator::Place place{run.place().worker, run.placement.threads, run.place().node, number};
     auto evaluator = std::make_unique<evaluate::CnnEvaluator>(
-        run.config, slots, run.group, run.directory, place, run.device.device->name(), [&population] {
+        run.config, slots, run.group, run.directory, run.place().worker, number, [&population] {
             const search::Individual* best = population->best_trained();
             return best != nullptr ? std::optional(search::standing(*best)) : std::nullopt;
         });

@@ -5,6 +5,7 @@
 #include "finch/base/words.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <vector>
 
 namespace finch::search {
@@ -124,6 +125,8 @@ void Outcomes::add(const Individual& individual) {
         return;
     }
     ++counts_.at(static_cast<std::size_t>(individual.outcome));
+    nodes_[individual.node].first += has_failed(individual) ? 1 : 0;
+    ++nodes_[individual.node].second;
     if (!individual.problem.empty()) {
         std::string line = telling_line(individual.problem);
         const Outcome group = has_failed(individual) ? Outcome::failed : individual.outcome;
@@ -160,6 +163,14 @@ std::string Outcomes::problems() const {
             parts.push_back((group == Outcome::failed ? "" : fmt::format("of the {} ", word(group))) +
                             problems_text(found->second));
         }
+    }
+    std::multimap<std::size_t, std::string> nodes;  // by failures
+    for (const auto& [node, counts] : nodes_) {
+        nodes.emplace(counts.first, fmt::format("{} of {} on {}", counts.first, counts.second, node));
+    }
+    if (nodes.size() > 1 && nodes.rbegin()->first > 0) {
+        auto shown = nodes | std::views::reverse | std::views::values | std::views::take(5);
+        parts.push_back(fmt::format("failed by node: {}", fmt::join(shown.begin(), shown.end(), ", ")));
     }
     return parts.empty() ? "" : fmt::format(": {}", fmt::join(parts, "; "));
 }

@@ -89,12 +89,12 @@ TEST_CASE("retries: records that name each other as predecessors are not retried
         one.retry_of = Id::make(0, 0, before);
         population.merge(one);
     }
-    Retries retries(2);
-    retries.recall(population, 0, 0, 1);
-    CHECK_FALSE(retries.take().has_value());
+    CHECK_FALSE(Failures(1, 1, 2, population).take_retry(0, population).has_value());
 }
 
-TEST_CASE("retries: no evaluation is retried without the option, and an evaluation that never started is not retried") {
+TEST_CASE(
+    "retries: an evaluation is not retried without the option, or if it never started or had no memory on the only "
+    "worker") {
     World world(2, 1, evaluations(40), search::ExchangeKind::none);
     world.fails = is_on_the_right;
     REQUIRE(world.run(100000));
@@ -105,6 +105,13 @@ TEST_CASE("retries: no evaluation is retried without the option, and an evaluati
     other.exists = [](const search::Genome&) { return false; };
     REQUIRE(other.run(100000));
     CHECK(retries_of(other.recorded()).empty());
+
+    World alone(1, 1, evaluations(40), search::ExchangeKind::none);
+    alone.retries = 3;
+    alone.fails = is_on_the_right;
+    alone.failure = Outcome::out_of_memory;
+    REQUIRE(alone.run(1000000));
+    CHECK(retries_of(alone.recorded()).empty());
 }
 
 TEST_CASE("retries: a failed evaluation without a retry before a stop is retried once after the restart") {

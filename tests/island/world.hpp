@@ -126,6 +126,7 @@ public:
     int nodes = 1;
     double hours_before = 0;
     double node_hours_before = 0;
+    std::vector<std::string> node_of_worker;  ///< empty: all are on one node
     double training_seconds = 60;
     double end_time = 0;
     double checkpoint_seconds = 0;
@@ -145,6 +146,7 @@ public:
     std::unique_ptr<MemoryArchive> archive_;
     std::function<bool(const search::Genome&)> exists = [](const search::Genome&) { return true; };
     std::function<bool(const search::Individual&)> fails = [](const search::Individual&) { return false; };
+    search::Outcome failure = search::Outcome::failed;
     int retries = 0;
     std::optional<std::int64_t> give_up_after;
     SilentObserver observer_;
@@ -173,7 +175,8 @@ private:
             options.islands = island_map_.get();
             options.earlier = earlier_;
             options.one_at_a_time = one_at_a_time;
-            options.nodes = nodes;
+            options.nodes = node_of_worker.empty() ? nodes : count;
+            options.node = node_of_worker.empty() ? "n1" : node_of_worker.at(static_cast<std::size_t>(i));
             options.hours_before = hours_before;
             options.node_hours_before = node_hours_before;
             options.training_seconds = training_seconds;
@@ -195,6 +198,8 @@ private:
             evaluators_.push_back(std::make_unique<SteppedEvaluator>(slots, 5 + 7 * i));
             evaluators_.back()->exists = exists;
             evaluators_.back()->fails = fails;
+            evaluators_.back()->now = &now_;
+            evaluators_.back()->failure = failure;
             evaluators_.back()->epochs = epochs;
             evaluators_.back()->noise = noise;
             evaluators_.back()->loss_after = loss_after;

@@ -175,8 +175,8 @@ TEST_CASE("convergence: the last third found nothing, improved the best, or is t
                    "continue it: finch evolve runs/a/config.yaml --run runs/a --set search.budget.evaluations=120"));
 
     SmallRun few;
-    for (int i = 0; i < 11; ++i) {
-        few.next(0.5);
+    for (int i = 0; i < 60; ++i) {
+        few.next(i < 11 ? 0.5 : std::nan(""));  // a failure is not an evaluation that found nothing better
     }
     CHECK(few.about(Topic::convergence) == "Too few results to tell whether the search has converged: 11.\n");
 }

@@ -11,6 +11,7 @@ Individual ended(std::uint32_t number, Outcome outcome, const std::string& probl
     Individual individual = samples::bred(number);
     individual.outcome = outcome;
     individual.problem = problem;
+    individual.node = problem.empty() ? "n2" : "n1";
     return individual;
 }
 
@@ -21,7 +22,7 @@ std::string traceback(const std::string& folder) {
 
 }  // namespace
 
-TEST_CASE("Outcomes: problems that differ in numbers and folders count as equal, and the most frequent comes first") {
+TEST_CASE("Outcomes: equal problems except for numbers and folders are counted, then the failures of each node") {
     Outcomes outcomes;
     outcomes.add(ended(1, Outcome::failed, "exit code 3"));
     outcomes.add(ended(2, Outcome::failed, traceback("/tmp/tmpk3j_x8/0.0.2")));
@@ -34,7 +35,8 @@ TEST_CASE("Outcomes: problems that differ in numbers and folders count as equal,
     CHECK(
         outcomes.text() ==
         "0 evaluated, 1 diverged, 1 out_of_memory, 3 failed: 2 × FileNotFoundError: [Errno 2] No such file: "
-        "'/tmp/tmpk3j_x8/0.0.2/data/tex.h5'; 1 × exit code 3; 1 × out of memory: it needs 12 MiB, and 3 MiB are left");
+        "'/tmp/tmpk3j_x8/0.0.2/data/tex.h5'; 1 × exit code 3; 1 × out of memory: it needs 12 MiB, and 3 MiB are left; "
+        "failed by node: 4 of 4 on n1, 0 of 1 on n2");
 }
 
 TEST_CASE("Outcomes: a signal or a missing loss is reported instead of the program's earlier output") {

@@ -84,6 +84,7 @@ public:
         const int takes =
             looks > 0 ? looks
                       : 1 + static_cast<int>(individual.id.value * 2654435761U % static_cast<unsigned>(longest_));
+        individual.started = individual.started > 0 ? individual.started : *now;
         running_.push_back({std::move(individual), takes});
     }
     std::vector<search::Individual> advance() override {
@@ -95,9 +96,9 @@ public:
             if (--running.looks > 0) {
                 return false;
             }
-            running.individual.started = 1;
+            running.individual.finished = *now;
             if (fails(running.individual)) {
-                running.individual.outcome = search::Outcome::failed;
+                running.individual.outcome = failure;
                 ended.push_back(running.individual);
                 return true;
             }
@@ -156,8 +157,11 @@ public:
     std::vector<search::Id> joined_by;         ///< individuals that ran while another was started
     std::function<bool(const search::Genome&)> exists = [](const search::Genome&) { return true; };
     std::function<bool(const search::Individual&)> fails = [](const search::Individual&) { return false; };
+    search::Outcome failure = search::Outcome::failed;
+    const double* now = &one_second;
 
 private:
+    static constexpr double one_second = 1;
     struct Running {
         search::Individual individual;
         int looks = 0;

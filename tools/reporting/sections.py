@@ -156,6 +156,10 @@ def add_outcomes(page, run):
         rows = [[outcome, text, len(same), figures.id_text(same.individual.iloc[0])]
                 for (outcome, text), same in sorted(told.groupby(["outcome", "text"]), key=lambda group: -len(group[1]))]
         page.table(["outcome", "problem", "individuals", "one of them"], rows[:50])
+    own = run.individuals[(run.individuals.outcome != "unfinished") & (run.individuals.reused_from == 0)]
+    failed = own.outcome.isin(("failed", "out_of_memory")).groupby(own.node.astype(str)).agg(["sum", "size"]).sort_values("sum", ascending=False)
+    if len(failed) > 1 and failed["sum"].any():
+        page.table(["node", "failed evaluations", "evaluations"], [[node, int(row["sum"]), int(row["size"])] for node, row in failed.iterrows()])
 
 
 def add_guesses(page, run, group, title):

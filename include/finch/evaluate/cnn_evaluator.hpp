@@ -21,18 +21,12 @@ namespace finch::evaluate {
 /// An evaluator that trains networks, data-parallel over the worker's ranks. Leader only.
 class CnnEvaluator : public GroupEvaluator {
 public:
-    struct Place {
-        int worker = 0;
-        int threads = 1;
-        std::string node;
-        std::uint64_t run = 0;  ///< the run's number; files of other runs are ignored
-    };
-
     /// `best_known` returns the best individual that this leader knows, if any. The leader writes an individual's
     /// weights to disk only if the individual is better than `best_known`. A leader knows its own results, so the
     /// worker that trained the run's best individual always keeps its weights. The weights of repeats are always kept.
+    /// `run`: the run's number; files of other runs are ignored.
     CnnEvaluator(const config::Config& config, Slots& slots, const comm::Group& group, store::RunDirectory directory,
-                 Place place, std::string device, std::function<std::optional<search::Standing>()> best_known);
+                 int worker, std::uint64_t run, std::function<std::optional<search::Standing>()> best_known);
 
     [[nodiscard]] bool has_free_slot() const override;
     [[nodiscard]] bool idle() const override;
@@ -94,8 +88,8 @@ private:
 
     Slots& slots_;
     store::RunDirectory directory_;
-    Place place_;
-    std::string device_;
+    int worker_;
+    std::uint64_t run_;
     std::function<std::optional<search::Standing>()> best_known_;
     std::function<const search::Population&()> population_;
     ParentWeights parent_weights_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "finch/island/failures.hpp"
 #include "finch/island/journal.hpp"
 #include "finch/island/leases.hpp"
 
@@ -16,16 +17,19 @@ public:
     static constexpr int tries = 3;  ///< failed writes of the archive in a row after which the run stops
 
     /// Writes the archive every `seconds`; `steady_seconds` is the clock.
-    Archivist(Archive& archive, LeaseServer leases, int workers, double seconds,
+    Archivist(Archive& archive, LeaseServer leases, Failures failures, double seconds,
               std::function<double()> steady_seconds);
 
     /// Receives a leader's lease message. answers() returns the answer to a request.
     void receive(const search::LeaseMessage& message);
     /// Returns the answers to all open requests; each answer names its `worker`. Requests that must wait for the final
-    /// choice stay unanswered.
-    [[nodiscard]] std::vector<search::LeaseMessage> answers();
+    /// choice stay unanswered, and requests of failing workers that must wait (Failures) while leases are left. A grant
+    /// may name a failed individual that the worker must retry. `population`: all known individuals.
+    [[nodiscard]] std::vector<search::LeaseMessage> answers(const search::Population& population);
     [[nodiscard]] LeaseServer& leases() noexcept { return leases_; }
     [[nodiscard]] const LeaseServer& leases() const noexcept { return leases_; }
+    [[nodiscard]] Failures& failed() noexcept { return failed_; }
+    [[nodiscard]] const Failures& failed() const noexcept { return failed_; }
 
     /// Counts a record that the worker `from` journaled. Passes events and worker reports to the archive.
     void merge(const search::Record& record, int from);
@@ -44,6 +48,7 @@ public:
 private:
     Archive& archive_;
     LeaseServer leases_;
+    Failures failed_;
     double seconds_;
     std::function<double()> steady_seconds_;
     std::vector<search::LeaseMessage> requests_;  ///< not answered yet

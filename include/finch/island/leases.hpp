@@ -8,6 +8,7 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace finch::island {
@@ -39,6 +40,10 @@ public:
     /// Receives a message of a leader. Returns the answer to a request: a grant, or `exhausted`, which is final.
     /// Returns nothing for other messages, and for a request that must wait for the final choice.
     [[nodiscard]] std::optional<search::LeaseMessage> answer(const search::LeaseMessage& message);
+    /// True if a request of `worker` would get a lease now.
+    [[nodiscard]] bool has_lease_for(std::int32_t worker) const {
+        return lease_size(worker, 0) > 0 || (!closed_ && !repeats_.empty());
+    }
     /// Answers every request with `exhausted` from now on.
     void close() noexcept { closed_ = true; }
     [[nodiscard]] bool is_closed() const noexcept { return closed_; }
@@ -85,6 +90,8 @@ public:
     /// for the answer.
     [[nodiscard]] bool should_ask(bool wanted) noexcept;
     [[nodiscard]] bool exhausted() const noexcept { return exhausted_ && held_ == 0 && repeats_.empty(); }
+    /// Drops the leases that name no individual. Returns their number.
+    std::int64_t release() noexcept { return std::exchange(held_, 0); }
     /// Drops all leases and asks for no more. Returns the number of dropped leases. Does not count leases that name an
     /// individual to repeat: they remain only after a stop, and the next start grants them again.
     std::int64_t return_leases() noexcept;

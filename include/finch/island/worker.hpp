@@ -8,7 +8,6 @@
 #include "finch/island/island_map.hpp"
 #include "finch/island/liveness.hpp"
 #include "finch/island/options.hpp"
-#include "finch/island/retries.hpp"
 #include "finch/search/duplicates.hpp"
 #include "finch/search/exchange.hpp"
 #include "finch/search/inheritance.hpp"
@@ -64,7 +63,7 @@ struct WorkerOptions {
     const search::OtherResults* other_results = nullptr;        ///< of other runs; outlives the worker; null: none
     int retries = 0;                                            ///< per failed genome
     /// The run is given up after this many evaluations of this start without a result, if no start of the run has a
-    /// result. Without a value, the run is never given up.
+    /// result and most workers have none, either. Without a value, the run is never given up.
     std::optional<std::int64_t> give_up_after;
     double archive_seconds = 10;
     double training_seconds = 60;
@@ -131,13 +130,13 @@ private:
     [[nodiscard]] bool make_heir(search::Individual& individual) const;
     void reuse(search::Individual individual, const search::Individual& twin);
     [[nodiscard]] search::Individual newborn();
+    void set_place(search::Individual& individual) const;
     [[nodiscard]] search::Individual retry_of(const search::Individual& failed);
     [[nodiscard]] search::Offspring breed(search::Id id, const search::Stage& now);
     [[nodiscard]] search::Stage stage() const;
     [[nodiscard]] const search::Individual* known_as(const search::Genome& genome) const;
     [[nodiscard]] const search::Individual* known_elsewhere(const search::Genome& genome) const;
     [[nodiscard]] bool is_duplicate_to_skip(const search::Individual& known) const;
-    [[nodiscard]] std::pair<std::size_t, std::size_t> place_on_island() const;
 
     // Messages to and from other workers: worker_messages.cpp.
     void receive();
@@ -207,10 +206,7 @@ private:
     double archive_cost_ = 0;  ///< seconds
     double last_checkpoint_ = 0;
     double last_report_ = 0;
-    Retries retries_;
-    /// World rank 0 only: the number of evaluations that may still end without a result before the run is given up. No
-    /// value: the run has a result, or is never given up.
-    std::optional<std::int64_t> failures_left_;
+    std::deque<search::Id> retries_;  ///< failed individuals that this worker must retry
     search::KnownGenomes known_genomes_;
     bool looks_for_duplicates_;
     bool tells_of_starts_;    ///< tells the island's leaders, which skip genomes that are in training

@@ -41,7 +41,8 @@ public:
     /// text if there are no such individuals.
     [[nodiscard]] std::string failure_counts() const;
     /// Returns the most frequent problems, beginning with problems of failed individuals: ": 3 × FileNotFoundError: …;
-    /// 1 × exit code 2; of the pruned 2 × its last loss was nan …". Returns an empty text if there are no problems.
+    /// 1 × exit code 2; of the pruned 2 × its last loss was nan …; failed by node: 1 of 7 on n1, 86 of 90 on n2".
+    /// Returns an empty text if there are no problems.
     [[nodiscard]] std::string problems() const;
     /// Returns counts and problems as text: "0 evaluated, 4 failed: 3 × FileNotFoundError: …; 1 × exit code 2".
     [[nodiscard]] std::string text() const { return counts() + problems(); }
@@ -56,6 +57,7 @@ private:
     [[nodiscard]] static std::string problems_text(const Problems& problems);
     /// Problems by outcome. Problems of the outcome out_of_memory are stored under failed.
     std::map<Outcome, Problems> problems_;
+    std::map<std::string, std::pair<std::size_t, std::size_t>> nodes_;  ///< failed and all evaluations
 };
 
 /// Returns the most informative part of a problem text: the cause that Finch itself found, and the last line with the
