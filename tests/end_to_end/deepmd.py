@@ -8,19 +8,21 @@ import shutil
 import signal
 import subprocess
 import sys
+import zipfile
 
 from harness import SKIPPED, SOURCE, Folder, check, end, individuals, outcome_words, passed, ranks_of, wait_for
 
+RESUMES = json.dumps({"resume": True})  # what Finch writes to the standard input
 
 
-def train(folder, curve, options='{"training": {"disp_freq": 100}}'):
-    """Runs deepmd_train.py with a fake dp that writes `curve` to lcurve.out (None: no file); returns the ended
+def train(folder, curve, options='{"training": {"disp_freq": 100}}', individual="", words=(), **environment):
+    """Runs deepmd_train.py with a fake dp that appends `curve` to lcurve.out (None: no file); returns the ended
     process."""
     folder.write("input.json", options)
     folder.write("written", curve or "")
-    folder.write("dp", "#!/bin/sh\n" + ("cp written lcurve.out\n" if curve is not None else "")).chmod(0o755)
-    done = subprocess.run([sys.executable, SOURCE / "configs/gallery/deepmd_train.py"], cwd=folder.path, capture_output=True, text=True,
-                          env=dict(os.environ, PATH=f"{folder.path}:{os.environ['PATH']}"))
+    folder.write("dp", "#!/bin/sh\n" + ("cat written >> lcurve.out\n" if curve is not None else "")).chmod(0o755)
+    done = subprocess.run([sys.executable, SOURCE / "configs/gallery/deepmd_train.py", *words], cwd=folder.path, capture_output=True, text=True,
+                          input=individual, env=dict(os.environ, PATH=f"{folder.path}:{os.environ['PATH']}", FINCH_ID="1", **environment))
     check("Traceback" not in done.stderr, done.stderr)
     return done
 
@@ -46,9 +48,44 @@ with Folder() as folder:
             '{"training": {"disp_freq": 100, "numb_steps": 50}}')
     for section in ("null", "[]", '{"disp_freq": 0}', '{"disp_freq": "100"}', '{"disp_freq": true}'):
         refused("input.json: training", "", f'{{"training": {section}}}')
+    refused("no step that is a multiple of 100, of num_epoch 2", f"#  step rmse_trn rmse_f_trn lr\n{NOTE}1 2 0.25 1e-3\n",
+            '{"training": {"disp_freq": 100, "num_epoch": 2}}')
+    done = train(folder, None, WORLD_SIZE="2")
+    check(done.returncode != 0 and "was started by several ranks: set search.objective.launch: leader" in done.stderr, f"{done}")
     folder.write("lcurve.out", "#  step rmse_trn rmse_f_trn lr\n100 2 0.25 1e-3\n")
     refused("dp has written no learning curve", None)
     passed("the loss is the validation error, else the training error with a note; a curve without either ends with one message")
+
+    def losses(curve, *arguments, **named):
+        done = train(folder, curve, *arguments, **named)
+        return [float(line.split()[1].split("=")[1]) for line in done.stdout.splitlines() if line.startswith("finch ")], done.stdout
+
+    BOTH = "#  step rmse_e_val rmse_e_trn rmse_f_val rmse_f_trn lr\n1 9 9 9 9 1e-3\n100 2e9 0 0.25 0 1e-3\n"
+    check(losses(BOTH)[0] == [2e9 + 0.25] and "rmse_e_val=2000000000.0" in losses(BOTH)[1], "a useless energy is no loss")
+    check(losses(BOTH, words=("--energy-weight", "0"))[0] == [0.25], "the force error alone")
+    check(losses(BOTH.replace("1 9 9", "1 nan 9").replace("2e9", "nan"))[0] == [0.25], "without reference energies")
+    check(str(losses(BOTH.replace("2e9", "nan"))[0]) == "[nan]", "a diverged energy")
+    passed("the loss is the force error plus the weighted energy error, of the columns with reference data")
+
+    def resumed(expected, listed):
+        folder.write("checkpoint", listed)
+        folder.write("lcurve.out", "#  step rmse_f_trn lr\n100 0.5 1e-3\n200 0.1")  # the kill came within a line
+        found, said = losses("#  step rmse_f_trn lr\n200 0.125 1e-4\n", individual=RESUMES)
+        check(f"dp train input.json{expected and ' --restart '}{expected}\n" in said, f"not '{expected}' after {listed!r}: {said}")
+        check(found == ([0.5, 0.125] if expected else [0.125]), f"reported {found}")
+
+    folder.write("model.ckpt-400.pt", "PK half of an archive")
+    resumed("", "")
+    for step in (300, 200):
+        with zipfile.ZipFile(folder.write(f"model.ckpt-{step}.pt", ""), "w") as archive:
+            archive.writestr("model.ckpt/data.pkl", "")
+        os.utime(folder.path / f"model.ckpt-{step}.pt", (step, step))
+    folder.write("model.ckpt-100.meta", "")
+    resumed("model.ckpt-200.pt", "model.ckpt-200.pt")  # PyTorch's: no end of line
+    resumed("model.ckpt-300.pt", "")
+    resumed("model.ckpt-300.pt", "model.ckpt-500.pt")
+    resumed("model.ckpt-100", 'model_checkpoint_path: "model.ckpt-200"\nall_model_checkpoint_paths: "model.ckpt-100"\nall_model_checkpoint_paths: "model.ckpt-200"\n')
+    passed("a restart takes the newest complete checkpoint of TensorFlow or PyTorch, and continues the curve")
 
 if shutil.which("dp") is None or not subprocess.run(["dp", "--version"], capture_output=True, text=True).stdout.startswith("DeePMD-kit v3."):
     print("skipped: DeePMD-kit 3 is not installed (pip install deepmd-kit[cpu])")
