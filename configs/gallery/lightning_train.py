@@ -2,10 +2,12 @@
 
     FINCH_MNIST=~/mnist python configs/gallery/lightning_train.py --width 16 --dropout 0.2 --lr 0.001
 
-Needs lightning 2. Only the callback Report and the checkpoints are specific to Finch.
+The batch is 64 images per rank. After SIGUSR2, the training ends with the epoch: grace_seconds must cover an epoch.
+Needs lightning 2.2. Only the callback Report and the checkpoints are specific to Finch.
 """
 import os
 import pathlib
+import signal
 import sys
 
 import lightning
@@ -40,6 +42,13 @@ class Network(lightning.LightningModule):
 
 
 class Report(lightning.Callback):
+    def on_fit_start(self, trainer, module):
+        self.asked_to_stop = []
+        signal.signal(signal.SIGUSR2, lambda *_: self.asked_to_stop.append(True))
+
+    def on_train_epoch_end(self, trainer, module):  # all ranks stop after the same epoch
+        trainer.should_stop |= trainer.strategy.reduce_boolean_decision(bool(self.asked_to_stop), all=False)
+
     def on_validation_epoch_end(self, trainer, module):
         if trainer.is_global_zero:
             values = trainer.callback_metrics
@@ -56,7 +65,7 @@ def main():
     folder = finch.checkpoint_dir()
     trainer = lightning.Trainer(max_epochs=options.epochs, strategy="ddp" if ranks > 1 else "auto", devices=int(os.environ.get("LOCAL_WORLD_SIZE", 1)),
                                 num_nodes=int(os.environ.get("GROUP_WORLD_SIZE", 1)), logger=False, enable_progress_bar=False, num_sanity_val_steps=0,
-                                callbacks=[Report(), ModelCheckpoint(folder, save_last=True)])
+                                callbacks=[Report(), ModelCheckpoint(folder, save_last=True, enable_version_counter=False)])
     last = folder / "last.ckpt"
     trainer.fit(Network(options.width, options.dropout, options.lr), DataLoader(training, 64, shuffle=True), DataLoader(validation, 500),
                 ckpt_path=str(last) if finch.resumes() and last.exists() else None)

@@ -1,11 +1,15 @@
 """Checks configs/gallery: README.md lists each configuration, each has a short header, and `finch plan` accepts it. At
 night, the configurations with generated or local data run a few evaluations each."""
+import ast
 import importlib.util
+import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+from types import SimpleNamespace as Space
 
 from harness import SOURCE, Folder, check, end_of_short_form, individuals, outcome_words, passed
 
@@ -43,6 +47,27 @@ def plan_all(folder):
     passed("finch plan accepts each configuration")
 
 
+def check_stops(folder):
+    """Runs the callbacks of the examples for frameworks, and Hugging Face's choice of a checkpoint, without frameworks."""
+    strategy, torch = Space(reduce_boolean_decision=lambda asked, all: asked), Space(tensor=lambda value, **_: Space(item=lambda: value))
+    names = {"TrainerCallback": object, "lightning": Space(Callback=object), "signal": signal, "json": json, "sys": sys, "torch": torch,
+             "dist": Space(is_initialized=lambda: False), "finch": Space(checkpoint_dir=lambda: folder.path, resumes=lambda: True)}
+    for name, begin, end, count in (("lightning", "on_fit_start", "on_train_epoch_end", 2), ("huggingface", "on_train_begin", "on_epoch_end", 3)):
+        body = ast.parse((GALLERY / f"{name}_train.py").read_text()).body
+        exec(compile(ast.Module([node for node in body if getattr(node, "name", "") in ("Report", "newest_whole")], []), name, "exec"), names)
+        one, callback = Space(should_stop=False, should_training_stop=False, device="cpu", strategy=strategy), names["Report"]()
+        getattr(callback, begin)(*[one] * count)
+        for asked in (False, True):
+            getattr(callback, end)(*[one] * count)
+            check((one.should_stop or one.should_training_stop) == asked, f"{name} stops: {not asked}")
+            os.kill(os.getpid(), signal.SIGUSR2)
+    for step, last, text in ((47, "trainer_state.json", "{}"), (94, "trainer_state.json", '{"half'), (141, "optimizer.pt", "")):
+        (folder.path / f"checkpoint-{step}").mkdir()
+        folder.write(f"checkpoint-{step}/{last}", text)
+    check(names["newest_whole"]() == str(folder.path / "checkpoint-47"), "not the newest complete checkpoint")
+    passed("USR2 ends the trainings of Lightning and Hugging Face after the epoch; an incomplete checkpoint is not used")
+
+
 def run_some(folder):
     def evolve(name, evaluations, *settings):
         words = [word for setting in settings for word in ("--set", setting)]
@@ -78,5 +103,6 @@ with Folder() as folder:
     check_texts()
     make_data(folder)
     plan_all(folder)
+    check_stops(folder)
     end_of_short_form()
     run_some(folder)
