@@ -16,15 +16,17 @@ namespace finch::app {
 namespace {
 
 /// Returns the shell command that evaluates an individual again: the program with the same genes and seed, in a new
-/// folder, or for an heir the replay of its ancestors. Empty if the objective is not a program.
+/// folder, or for an heir or several ranks the replay. Empty if the objective is not a program.
 std::string command_text(const config::Config& config, const std::filesystem::path& run,
                          const search::Individual& individual) {
     const auto* const command = std::get_if<config::CommandObjective>(&config.objective);
     if (command == nullptr) {
         return "";
     }
-    if (individual.is_heir()) {
-        return fmt::format("evaluate it again, with its ancestors:\n  finch replay {} {}\n",
+    if (individual.is_heir() || (individual.ranks > 1 && command->launch == config::Launch::ranks)) {
+        return fmt::format("evaluate it again{}:\n  {}finch replay {} {}\n",
+                           individual.is_heir() ? ", with its ancestors" : "",
+                           individual.ranks > 1 ? fmt::format("mpirun -n {} ", individual.ranks) : "",
                            shell_argument(run.string()), to_text(individual.id));
     }
     evaluate::TemplateTexts files;
@@ -33,7 +35,8 @@ std::string command_text(const config::Config& config, const std::filesystem::pa
     }
     const evaluate::CommandLine line(*command, config.space, config.seed, files, std::filesystem::current_path());
     const std::filesystem::path folder = std::filesystem::absolute("again-" + to_text(individual.id));
-    const evaluate::CommandLine::Paths paths{.run = std::filesystem::absolute(run), .folder = folder};
+    const evaluate::CommandLine::Paths paths{std::filesystem::absolute(run), folder, false, individual.node,
+                                             folder.string() + ".hosts"};
     std::vector<std::string> words;
     for (const auto& [name, value] : line.variables(individual, paths)) {
         words.push_back(quoted_for_shell(fmt::format("{}={}", name, value)));
@@ -43,10 +46,13 @@ std::string command_text(const config::Config& config, const std::filesystem::pa
     }
     std::string given = line.json(individual, paths);
     given.pop_back();  // the newline
-    return fmt::format("evaluate it again{}:\n  mkdir -p {}/{} && cd {} && printf '%s\\n' {} | env {}\n",
-                       files.empty() ? "" : ", once the files of search.objective.files are there",
-                       quoted_for_shell(folder.string()), config::checkpoints_folder, quoted_for_shell(folder.string()),
-                       quoted_for_shell(given), fmt::join(words, " "));
+    const std::string place = quoted_for_shell(folder.string());
+    const std::string hostfile =
+        line.uses_hostfile() ? fmt::format("echo {} slots={} >{}.hosts && ", individual.node, individual.ranks, place)
+                             : "";
+    return fmt::format("evaluate it again{}:\n  mkdir -p {}/{} && {}cd {} && printf '%s\\n' {} | env {}\n",
+                       files.empty() ? "" : ", once the files of search.objective.files are there", place,
+                       config::checkpoints_folder, hostfile, place, quoted_for_shell(given), fmt::join(words, " "));
 }
 
 std::string show_text(const ShowOptions& options) {

@@ -92,6 +92,27 @@ void add_variable(std::string_view line, std::map<std::string, std::string>& var
     }
 }
 
+/// Returns the entry `name` of /proc/PROCESS/status; empty if it cannot be read.
+std::string status_of(const std::string& process, const std::string& name) {
+    std::ifstream status(fmt::format("/proc/{}/status", process));
+    for (std::string word; status >> word;) {
+        if (word == name && status >> word) {
+            return word;
+        }
+    }
+    return {};
+}
+
+/// Returns the environment with which a process was started; empty if it cannot be read.
+Environment start_of(const std::string& process) {
+    std::map<std::string, std::string> variables;
+    std::ifstream file(fmt::format("/proc/{}/environ", process), std::ios::binary);
+    for (std::string line; std::getline(file, line, '\0');) {
+        add_variable(line, variables);
+    }
+    return Environment(std::move(variables));
+}
+
 }  // namespace
 
 Environment Environment::of_this_process() {
@@ -103,12 +124,18 @@ Environment Environment::of_this_process() {
 }
 
 Environment Environment::at_start() {
-    std::map<std::string, std::string> variables;
-    std::ifstream file("/proc/self/environ", std::ios::binary);
-    for (std::string line; std::getline(file, line, '\0');) {
-        add_variable(line, variables);
+    Environment started = start_of("self");
+    return started.all().empty() ? of_this_process() : started;
+}
+
+Environment Environment::of_launcher() {
+    std::string process = "self";
+    Environment started = start_of(process);
+    while (started.text("OMPI_COMM_WORLD_RANK")) {
+        process = status_of(process, "PPid:");
+        started = start_of(process);
     }
-    return variables.empty() ? of_this_process() : Environment(std::move(variables));
+    return status_of(process, "Name:") == "orted" ? Environment({}) : started;
 }
 
 std::optional<std::string> Environment::text(const std::string& name) const {

@@ -38,20 +38,14 @@ std::vector<std::string> names_of_nodes(MPI_Comm world) {
     for (const std::string& rank : gather_all(world, first)) {
         first_rank_on_node.push_back(parsed<int>(rank).value_or(0));
     }
-    const auto told_apart = [&](const std::string& mine) {
-        return cluster::names_of_nodes(gather_all(world, mine), first_rank_on_node);
-    };
-    std::vector<std::string> names = told_apart(cluster::host_name());
-    if (std::any_of(names.begin(), names.end(), cluster::has_shared_host_name)) {
-        // Use Slurm's node names, because Slurm starts programs on nodes by these names.
-        const std::string mine = cluster::Environment::of_this_process().text("SLURMD_NODENAME").value_or("");
-        const std::vector<std::string> of_slurm = told_apart(mine);
-        if (std::none_of(of_slurm.begin(), of_slurm.end(),
-                         [](const std::string& name) { return name.empty() || cluster::has_shared_host_name(name); })) {
-            return of_slurm;
-        }
-    }
-    return names;
+    // Slurm's names first: srun and mpirun know the nodes of a job by these names. A host name may have a domain.
+    const auto of_slurm = cluster::Environment::of_this_process().text("SLURMD_NODENAME");
+    std::vector<std::string> names =
+        cluster::names_of_nodes(gather_all(world, of_slurm.value_or("")), first_rank_on_node);
+    const bool are_known = std::none_of(names.begin(), names.end(), [](const std::string& name) {
+        return name.empty() || cluster::has_shared_host_name(name);
+    });
+    return are_known ? names : cluster::names_of_nodes(gather_all(world, cluster::host_name()), first_rank_on_node);
 }
 
 // Open MPI keeps a shared window in a file. If the file system is full, access to the window raises SIGBUS. Other MPI

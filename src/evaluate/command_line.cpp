@@ -162,11 +162,10 @@ std::vector<std::string> CommandLine::arguments(const search::Individual& indivi
 
 std::map<std::string, std::string> CommandLine::variables(const search::Individual& individual,
                                                           const Paths& paths) const {
-    std::map<std::string, std::string> variables{{"FINCH_ID", to_text(individual.id)},
-                                                 {"FINCH_SEED", std::to_string(program_seed(seed_, individual.id))},
-                                                 {"FINCH_RUN", paths.run.string()},
-                                                 {"FINCH_FOLDER", paths.folder.string()},
-                                                 {"FINCH_CHECKPOINT_DIR", paths.checkpoints().string()}};
+    std::map<std::string, std::string> variables{
+        {"FINCH_ID", to_text(individual.id)}, {"FINCH_SEED", std::to_string(program_seed(seed_, individual.id))},
+        {"FINCH_RUN", paths.run.string()},    {"FINCH_FOLDER", paths.folder.string()},
+        {"FINCH_HOSTS", paths.hosts},         {"FINCH_CHECKPOINT_DIR", paths.checkpoints().string()}};
     if (paths.resumes) {
         variables["FINCH_RESUME"] = "1";
     }

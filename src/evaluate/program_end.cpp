@@ -4,6 +4,7 @@
 #include "finch/base/words.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/evaluate/report_line.hpp"
+#include "finch/search/outcomes.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -30,7 +31,8 @@ bool is_rule(const std::string& line) {
 
 }  // namespace
 
-std::string last_lines(const std::string& text) {
+std::string last_lines(const std::string& output) {
+    const std::string text(search::up_to_reason(output, lines_of_problem));
     std::string last;
     std::size_t end = text.find_last_not_of("\r\n ") + 1;  // npos + 1 is 0
     for (std::size_t lines = 0; end > 0 && lines < lines_of_problem && last.size() < bytes_of_problem;) {

@@ -8,8 +8,8 @@
 namespace finch::evaluate {
 
 /// Returns the last lines that a program wrote, in their final form on a terminal: without escape sequences, and with
-/// only the last state of a progress bar. Leaves out rows of dashes, equal signs and the like.
-[[nodiscard]] std::string last_lines(const std::string& text);
+/// only the last state of a progress bar. Leaves out rows of dashes and the like, and what search::up_to_reason() does.
+[[nodiscard]] std::string last_lines(const std::string& output);
 
 [[nodiscard]] std::string how_it_ended(const process::Ended& ended);
 

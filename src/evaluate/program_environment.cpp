@@ -9,80 +9,74 @@
 #include <array>
 #include <netinet/in.h>
 #include <set>
-#include <span>
+#include <sstream>
 #include <string_view>
 #include <sys/socket.h>
+#include <unistd.h>
 
 namespace finch::evaluate {
 namespace {
 
-using Beginnings = std::span<const std::string_view>;
-
-bool begins_with(const std::string& name, Beginnings beginnings) {
-    return std::any_of(beginnings.begin(), beginnings.end(),
-                       [&](std::string_view beginning) { return name.starts_with(beginning); });
+/// True if `name` begins with a word of `beginnings`.
+bool begins_with(const std::string& name, const char* beginnings) {
+    std::istringstream words(beginnings);
+    std::string word;
+    while (words >> word && !name.starts_with(word)) {
+    }
+    return !words.fail();
 }
 
-/// True if `name` describes the launch of Finch's own ranks. Settings of users for Open MPI (OMPI_MCA_btl,
-/// OMPI_ALLOW_RUN_AS_ROOT) are inherited, because a program may itself be an MPI program.
-bool is_of_mpi_launch(const std::string& name) {
-    static constexpr std::array<std::string_view, 4> of_users{"OMPI_MCA_", "PRTE_MCA_", "OMPI_ALLOW_RUN_AS_ROOT",
-                                                              "PRTE_ALLOW_RUN_AS_ROOT"};
-    static constexpr std::array<std::string_view, 9> of_mpirun{
-        "OMPI_MCA_orte_",  "OMPI_MCA_ess",          "OMPI_MCA_hwloc_base_binding",
-        "OMPI_MCA_rmaps_", "OMPI_MCA_initial_wdir", "OMPI_MCA_mpi_oversubscribe",
-        "OMPI_MCA_pmix",   "OMPI_MCA_shmem_",       "OMPI_MCA_plm"};
-    static constexpr std::array<std::string_view, 19> launchers{
-        "PMI",        "OMPI_",       "PRTE_",         "ORTE_",          "OPAL_",           "HYDI_",      "PALS_",
-        "HYDRA_",     "MV2_COMM",    "MVP_COMM",      "MPI_LOCAL",      "IPATH_NO_",       "FLUX_TASK_", "MPI_RANKID",
-        "MPI_NRANKS", "ALPS_APP_PE", "HWLOC_XMLFILE", "JSM_NAMESPACE_", "HFI_NO_BACKTRACE"};
-    return begins_with(name, of_mpirun) || (begins_with(name, launchers) && !begins_with(name, of_users));
+/// True if an MPI launcher set the variable for Finch's own ranks. Settings of users for Open MPI (OMPI_MCA_btl) are
+/// inherited, because a program may itself be an MPI program. mpirun sets some variables that users set as well
+/// (mpirun --oversubscribe): those of `launcher`, with which mpirun itself was started, are the user's.
+bool is_of_mpi_launch(const Variables::value_type& variable, const cluster::Environment& launcher) {
+    const std::string& name = variable.first;
+    const bool is_setting =
+        begins_with(name, "OMPI_MCA_ PMIX_MCA_ PRTE_MCA_ OMPI_ALLOW_RUN_AS_ROOT PRTE_ALLOW_RUN_AS_ROOT");
+    const char* const of_mpirun =
+        is_setting ? "OMPI_MCA_orte_ OMPI_MCA_ess OMPI_MCA_hwloc_base_binding OMPI_MCA_rmaps_ OMPI_MCA_initial_wdir "
+                     "OMPI_MCA_mpi_oversubscribe OMPI_MCA_pmix OMPI_MCA_shmem_ OMPI_MCA_plm OMPI_MCA_PREFIXES "
+                     "OMPI_MCA_cpu_type OMPI_MCA_num_procs PMIX_MCA_mca_base_component_show_load_errors"
+                   : "OMPI_ PRTE_ ORTE_ OPAL_ IPATH_NO_ HFI_NO_BACKTRACE HWLOC_XMLFILE";
+    const bool is_of_rank =
+        !is_setting && begins_with(name,
+                                   "PMI OMPI_COMM_WORLD_ HYDI_ PALS_ MV2_COMM MVP_COMM FLUX_TASK_ MPI_LOCAL "
+                                   "MPI_RANKID MPI_NRANKS ALPS_APP_PE JSM_NAMESPACE_");
+    return is_of_rank || (begins_with(name, of_mpirun) && launcher.text(name) != variable.second);
 }
 
-/// True if `name` describes Finch's own step or the nodes of other workers, or is an option that an inner srun would
-/// read.
+/// True if `name` describes Finch's own step or the nodes of other workers, or is an option of Finch's job or step that
+/// an srun of the program, or of a job that the program submits, would read.
 bool is_of_slurm_launch(const std::string& name) {
-    static constexpr std::array<std::string_view, 37> beginnings{
-        "SLURM_PMI",          "SLURM_PROCID",        "SLURM_LOCALID",
-        "SLURM_NODEID",       "SLURM_NTASKS",        "SLURM_NPROCS",
-        "SLURM_NNODES",       "SLURM_NODELIST",      "SLURM_NODE_ALIAS",
-        "SLURM_STEP",         "SLURM_TASK",          "SLURM_GTIDS",
-        "SLURM_JOB_NODELIST", "SLURM_JOB_NUM_NODES", "SLURM_JOB_CPUS_PER_NODE",
-        "SLURM_CPUS_ON_NODE", "SLURM_CPU_BIND",      "SLURM_MEM_",
-        "SLURM_GPU",          "SLURM_JOB_GPUS",      "SLURM_TRES_PER_TASK",
-        "SLURM_SRUN_COMM",    "SLURM_LAUNCH_NODE",   "SLURM_HOSTFILE",
-        "SLURM_DIST",         "SLURM_TOPOLOGY_",     "SLURM_HET_",
-        "SLURM_EXPORT_ENV",   "SLURM_OVERLAP",       "SLURM_EXACT",
-        "SLURM_EXCLUSIVE",    "SLURM_LABELIO",       "SLURM_MULTI_PROG",
-        "SLURM_OUTPUT",       "SLURM_ERROR",         "SLURM_INPUT",
-        "SLURM_STD"};
-    return begins_with(name, beginnings);
-}
-
-bool is_of_slurm(const std::string& name) {
-    static constexpr std::array<std::string_view, 4> beginnings{"SLURM", "SBATCH_", "SALLOC_", "SRUN_"};
-    return begins_with(name, beginnings) && name != "SLURM_CONF";
+    return begins_with(
+        name,
+        "SLURM_PMI SLURM_PROCID SLURM_LOCALID SLURM_NODEID SLURM_NTASKS SLURM_NPROCS SLURM_NNODES SLURM_NODELIST "
+        "SLURM_NODE_ALIAS SLURM_STEP SLURM_TASK SLURM_GTIDS SLURM_JOB_NODELIST SLURM_JOB_NUM_NODES "
+        "SLURM_JOB_CPUS_PER_NODE SLURM_CPUS_ON_NODE SLURM_CPUS_PER_GPU SLURM_CPU_BIND SLURM_CPU_FREQ_REQ SLURM_MEM_ "
+        "SLURM_GPU SLURM_JOB_GPUS SLURM_TRES_PER_TASK SLURM_THREADS_PER SLURM_SRUN_COMM SLURM_LAUNCH_NODE "
+        "SLURM_HOSTFILE SLURM_DIST SLURM_TOPOLOGY_ SLURM_HET_ SLURM_EXPORT_ENV SLURM_OVERLAP SLURM_OVERCOMMIT "
+        "SLURM_EXACT SLURM_EXCLUSIVE SLURM_LABELIO SLURM_MULTI_PROG SLURM_OUTPUT SLURM_ERROR SLURM_INPUT SLURM_STD "
+        "SLURM_MPI_TYPE SLURM_UMASK SLURM_RESV_PORTS SLURM_CONTAINER SLURM_KILL_BAD_EXIT SLURM_GRES SLURM_CORE_SPEC "
+        "SLURM_THREAD_SPEC SLURM_WORKING_DIR SLURM_REMOTE_CWD SRUN_ SBATCH_CPU_BIND SBATCH_MEM_BIND");
 }
 
 /// True if `name` belongs to the programs of one individual, for example FINCH_RESUME. Finch inherits these variables
 /// if a program of another run started Finch. Variables that begin with PET_ (torchrun's options) or JAX_COORDINATOR_
 /// (jax's address) differ between workers.
 bool is_of_individual(const std::string& name) {
-    static constexpr std::array<std::string_view, 5> beginnings{"FINCH_GENE_", "FINCH_PARENT_", "FINCH_TEST_", "PET_",
-                                                                "JAX_COORDINATOR_"};
-    static constexpr std::array<std::string_view, 7> names{
-        "FINCH_ID", "FINCH_SEED", "FINCH_RUN", "FINCH_FOLDER", "FINCH_CHECKPOINT_DIR", "FINCH_RESUME", "FINCH_HOSTS"};
-    return begins_with(name, beginnings) || std::find(names.begin(), names.end(), name) != names.end();
+    return begins_with(name,
+                       "FINCH_GENE_ FINCH_PARENT_ FINCH_TEST_ FINCH_ID FINCH_SEED FINCH_RUN FINCH_FOLDER "
+                       "FINCH_CHECKPOINT_DIR FINCH_RESUME FINCH_HOSTS PET_ JAX_COORDINATOR_ LOCAL_RANK "
+                       "TORCHELASTIC_RUN_ID");
 }
 
-/// Collective over the worker. Returns the address of rank 0's node: its host name. Returns an IP address if this node
-/// cannot resolve the name, or if several nodes have the same name (`node` then differs from the host name).
+/// Collective over the worker. Returns the address of rank 0's node: its name `node`, which no other node has. Returns
+/// an IP address if this node cannot resolve the name.
 std::string address_of_leader(const comm::Group& group, const std::string& node) {
-    const std::string name = comm::broadcast(group.get(), group.is_leader() ? cluster::host_name() : "");
     const std::vector<cluster::NetworkPlace> mine = cluster::network_places();
     const std::string leaders = comm::broadcast(group.get(), group.is_leader() ? to_text(mine) : "");
     const std::string address = cluster::address_towards(cluster::network_places_in(leaders), mine);
-    return address.empty() || (name == node && cluster::resolves(name)) ? name : address;
+    return address.empty() || cluster::resolves(node) ? node : address;
 }
 
 }  // namespace
@@ -114,12 +108,15 @@ ProgramPlace::ProgramPlace(const WorkerPlaces& worker, int of_worker, config::La
     local_rank = static_cast<int>(std::find(here.begin(), here.end(), rank) - here.begin());
 }
 
-Variables inherited_variables(const cluster::Environment& started, config::SlurmVariables slurm) {
+Variables inherited_variables(const cluster::Environment& started, const cluster::Environment& launcher,
+                              config::SlurmVariables slurm) {
     Variables inherited;
     for (const auto& variable : started.all()) {
         const std::string& name = variable.first;
-        const bool is_of_launch = slurm == config::SlurmVariables::none ? is_of_slurm(name) : is_of_slurm_launch(name);
-        if (!is_of_launch && !is_of_mpi_launch(name) && !is_of_individual(name)) {
+        const bool is_of_launch = slurm == config::SlurmVariables::none
+                                      ? begins_with(name, "SLURM SBATCH_ SALLOC_ SRUN_") && name != "SLURM_CONF"
+                                      : is_of_slurm_launch(name);
+        if (!is_of_launch && !is_of_mpi_launch(variable, launcher) && !is_of_individual(name)) {
             inherited.insert(variable);
         }
     }
@@ -162,6 +159,7 @@ std::vector<int> cpus_of_worker(const comm::Group& group, const WorkerPlaces& wo
     return {cpus.begin(), cpus.end()};
 }
 
+/// Some programs open NCCL, which needs a GPU, as soon as LOCAL_RANK is set, also for one rank.
 ProgramEnvironment::ProgramEnvironment(const comm::Group& group, const WorkerPlaces& worker,
                                        const config::CommandObjective& objective, int threads) {
     const auto started = cluster::Environment::at_start();
@@ -170,12 +168,17 @@ ProgramEnvironment::ProgramEnvironment(const comm::Group& group, const WorkerPla
     const std::string address = hosts.size() == 1 ? "127.0.0.1" : address_of_leader(group, worker.nodes.front());
     const ProgramDevices devices = devices_of_worker(group, worker, objective.launch, started);
     variables_ = torchrun_variables(place);
-    variables_["MASTER_ADDR"] = address;
+    const bool has_gpu =
+        !devices.variables.empty() || ::access("/dev/kfd", F_OK) == 0 || ::access("/dev/dri/renderD128", F_OK) == 0;
+    if (place.size == 1 && !has_gpu) {
+        variables_.erase("LOCAL_RANK");
+    }
+    variables_["MASTER_ADDR"] = variables_["PET_MASTER_ADDR"] = address;
     variables_.insert(devices.variables.begin(), devices.variables.end());
     if (objective.slurm == config::SlurmVariables::worker) {
         variables_.merge(slurm_variables(started, worker, place, address, devices));
     }
-    variables_.merge(inherited_variables(started, objective.slurm));
+    variables_.merge(inherited_variables(started, cluster::Environment::of_launcher(), objective.slurm));
     variables_.emplace("OMP_NUM_THREADS", std::to_string(threads));
     variables_.emplace("PYTHONUNBUFFERED", "1");
     device_problem_ = devices.problem;
@@ -189,9 +192,10 @@ ProgramEnvironment::ProgramEnvironment(const comm::Group& group, const WorkerPla
 /// Sets an address for jax. Without this address, jax derives its port from SLURM_JOB_ID, and all workers of a job
 /// would share the port.
 std::vector<std::string> ProgramEnvironment::with(Variables more, std::int32_t port) const {
-    more["MASTER_PORT"] = std::to_string(port);
-    more["TORCHELASTIC_RUN_ID"] = more["FINCH_ID"];
-    more["FINCH_HOSTS"] = hosts_;
+    more["MASTER_PORT"] = more["PET_MASTER_PORT"] = std::to_string(port);
+    if (variables_.contains("LOCAL_RANK")) {
+        more["TORCHELASTIC_RUN_ID"] = more["FINCH_ID"];
+    }
     if (variables_.contains("SLURM_PROCID")) {
         more["JAX_COORDINATOR_ADDRESS"] = fmt::format("{}:{}", variables_.at("MASTER_ADDR"), port);
     }

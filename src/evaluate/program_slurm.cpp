@@ -36,7 +36,8 @@ std::string counts_of(const Hosts& hosts, long long each) {
 /// Lightning needs SLURM_NTASKS_PER_NODE in addition to SLURM_NTASKS, ignite needs SLURM_JOB_NUM_NODES, and jax needs
 /// SLURM_STEP_NODELIST. Open MPI's mpirun uses SLURM_NODELIST and SLURM_TASKS_PER_NODE as its allocation: all nodes of
 /// the worker, even if only the leader starts a program. A step inside Finch's step must share the CPUs and the memory
-/// of Finch's step (SLURM_OVERLAP, SLURM_MEM_PER_NODE). Slurm would refuse any other step or let it wait forever.
+/// of Finch's step: Slurm would refuse any other step or let it wait forever. SLURM_OVERLAP and SLURM_MEM_PER_NODE
+/// would also reach the jobs that the program submits, so the options are in the variables of each MPI launcher.
 Variables slurm_variables(const cluster::Environment& started, const WorkerPlaces& worker, const ProgramPlace& place,
                           const std::string& address, const ProgramDevices& devices) {
     if (!started.text("SLURM_JOB_ID")) {
@@ -62,9 +63,15 @@ Variables slurm_variables(const cluster::Environment& started, const WorkerPlace
         {"SLURM_NODELIST", names_of(all)},
         {"SLURM_TASKS_PER_NODE", counts_of(all, 1)},
         {"SLURM_JOB_CPUS_PER_NODE", counts_of(all, cpus)},
-        {"SLURM_CPUS_ON_NODE", std::to_string(cpus * static_cast<long long>(all[place.host].ranks.size()))},
-        {"SLURM_OVERLAP", "1"},
-        {"SLURM_MEM_PER_NODE", "0"}};
+        {"SLURM_CPUS_ON_NODE", std::to_string(cpus * static_cast<long long>(all[place.host].ranks.size()))}};
+    std::vector<const char*> options{"OMPI_MCA_plm_slurm_args", "PRTE_MCA_plm_slurm_args", "HYDRA_LAUNCHER_EXTRA_ARGS",
+                                     "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"};
+    for (const char* name : {"HYDRA_LAUNCHER", "HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP"}) {
+        options.resize(started.text(name).value_or("slurm") == "slurm" ? options.size() : 2);  // ssh has other options
+    }
+    for (const char* name : options) {
+        variables[name] = fmt::format("--overlap --mem=0 {}", started.text(name).value_or(""));
+    }
     if (place.size == static_cast<int>(worker.nodes.size())) {
         std::size_t most = 0;
         for (const WorkerPlaces::Host& host : all) {

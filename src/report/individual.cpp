@@ -18,10 +18,13 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <span>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -148,27 +151,23 @@ std::string lineage_table(const search::Space& space, const search::Population& 
     return grid.empty() ? "" : fmt::format("lineage, up to {} generations back\n{}", generations, grid.text());
 }
 
-/// The last lines of a file, indented, with a heading.
-struct Tail {
-    std::string heading;
-    std::string text;
-};
-
-Tail tail(const std::filesystem::path& path, std::size_t lines) {
+/// Returns a heading, and the last lines of a file, indented.
+std::pair<std::string, std::string> tail(const std::filesystem::path& path, std::size_t lines) {
     std::ifstream file(path, std::ios::binary);
+    const std::string output(std::istreambuf_iterator<char>(file), {});
+    std::istringstream part{std::string(search::up_to_reason(output, lines))};
     std::deque<std::string> last;
-    std::size_t count = 0;
-    for (std::string line; std::getline(file, line); ++count) {
-        last.push_back(line);
-        if (last.size() > lines) {
+    for (std::string line; std::getline(part, line); last.push_back(line)) {
+        if (last.size() == lines) {
             last.pop_front();
         }
     }
-    Tail tail{path.string() + (count > lines ? fmt::format(", the last {} of {} lines", lines, count) : ""), {}};
+    const auto count = static_cast<std::size_t>(std::count(output.begin(), output.end(), '\n'));
+    std::string text;
     for (const std::string& line : last) {
-        tail.text += "  " + line + "\n";
+        text += "  " + line + "\n";
     }
-    return tail;
+    return {path.string() + (count > lines ? fmt::format(", {} of {} lines", lines, count) : ""), text};
 }
 
 /// Returns the last lines of each rank's files. Omits a text if it equals the beginning of an earlier rank's text,
@@ -182,11 +181,11 @@ std::string outputs(const store::RunDirectory& directory, const search::Individu
                 individual.id, individual.ranks > 1 ? fmt::format("{}-{}", what, rank) : std::string(what));
             std::error_code none;
             if (std::filesystem::is_regular_file(path, none)) {
-                const Tail found = tail(path, lines);
-                const std::string key = search::without_numbers(found.text);
+                const auto [heading, last] = tail(path, lines);
+                const std::string key = search::without_numbers(last);
                 const auto same = std::find_if(shown.begin(), shown.end(),
                                                [&key](const auto& earlier) { return earlier.first.starts_with(key); });
-                text += found.heading + (same == shown.end() ? "\n" + found.text : ": as " + same->second + "\n");
+                text += heading + (same == shown.end() ? "\n" + last : ": as " + same->second + "\n");
                 shown.emplace_back(key, path.filename());
             }
         }

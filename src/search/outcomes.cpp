@@ -6,13 +6,14 @@
 
 #include <algorithm>
 #include <ranges>
+#include <sstream>
 #include <vector>
 
 namespace finch::search {
 namespace {
 
 constexpr std::size_t shown_problems = 3;
-constexpr std::size_t longest_problem = 200;  ///< bytes
+constexpr std::size_t longest_problem = 200;  ///< characters
 
 bool is_digit(char letter) {
     return letter >= '0' && letter <= '9';
@@ -47,49 +48,72 @@ bool is_remark(std::string_view line) {
     return line.starts_with("warnings.warn(") || line.starts_with("note: ");
 }
 
-/// Cuts `text` to its maximum length, between two UTF-8 characters.
-std::string shortened(std::string text) {
-    if (text.size() <= longest_problem) {
-        return text;
+/// Returns the line of a program's output that names its failure: the exception of the last Python traceback, or else
+/// the last line with the name of an error. Returns an empty text if there is none. A launcher's own exception without
+/// a message (torchrun) does not count after another one. The lines of a traceback may have a prefix: "[rank0]: ".
+std::string_view reason_in(std::string_view output) {
+    constexpr std::string_view header = "Traceback (most recent call last):";
+    std::string_view exception;
+    std::string_view error;
+    std::string_view prefix;
+    bool in_traceback = false;
+    for (std::size_t end = 0, begin = 0; begin < output.size(); begin = end + 1) {
+        end = std::min(output.find('\n', begin), output.size());
+        std::string_view line = output.substr(begin, end - begin);
+        line = line.substr(0, line.find_last_not_of("\r ") + 1);  // npos + 1 is 0
+        if (const std::size_t at = line.find(header); at != std::string_view::npos) {
+            in_traceback = true;
+            prefix = line.substr(0, at);
+            continue;
+        }
+        prefix = line.starts_with(prefix) ? prefix : "";  // "exit code 1: " is only before the first line
+        const std::string_view text = line.substr(in_traceback ? prefix.size() : 0);
+        if (in_traceback && !text.empty() && text.find_first_of(" \t") != 0) {
+            in_traceback = false;
+            exception = exception.empty() || !text.ends_with(':') ? text : exception;
+        } else if (line.find("Error:") != std::string_view::npos || line.find("Exception:") != std::string_view::npos) {
+            error = line.substr(line.find_first_not_of(" \t"));
+        }
     }
-    std::size_t end = longest_problem;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {
-        --end;
-    }
-    return text.substr(0, end) + "…";
+    return exception.empty() ? error : exception;
 }
 
 }  // namespace
 
 std::string telling_line(const std::string& problem) {
     const std::string cause = own_cause(problem);
+    const std::string reason(reason_in(problem));
+    if (!reason.empty()) {
+        return cause.empty() || reason.starts_with(cause) ? reason : cause + ": " + reason;
+    }
     std::string last;
-    std::string error;
-    for (std::size_t begin = 0; begin <= problem.size();) {
-        const std::size_t end = std::min(problem.find('\n', begin), problem.size());
-        std::string line = problem.substr(begin, end - begin);
-        line.erase(0, std::min(line.find_first_not_of(" \t"), line.size()));
-        begin = end + 1;
-        if (line.empty()) {
-            continue;
-        }
-        const bool is_error = line.find("Error:") != std::string::npos || line.find("Exception:") != std::string::npos;
-        error = is_error ? line : error;
-        if (last.empty() || !is_remark(line)) {
-            last = std::move(line);
-        }
+    std::istringstream lines(problem);
+    for (std::string line; std::getline(lines >> std::ws, line);) {
+        last = last.empty() || !is_remark(line) ? line : last;
     }
-    if (error.empty()) {
-        return cause.empty() ? last : cause;
-    }
-    return cause.empty() || error.starts_with(cause) ? error : cause + ": " + error;
+    return cause.empty() ? last : cause;
 }
 
 std::string one_line(const std::string& problem) {
-    const std::size_t first_end = problem.find('\n');
-    return first_end == std::string::npos
-               ? problem
-               : problem.substr(0, first_end) + " … " + problem.substr(problem.rfind('\n') + 1);
+    const std::string first = problem.substr(0, problem.find('\n'));
+    if (first == problem || !own_cause(problem).empty()) {
+        return first == problem ? first : telling_line(problem);
+    }
+    const std::size_t code = first.find("exit code ");  // the program's output follows it
+    const bool is_exit = code == 0 || first.starts_with("rank ");
+    return first.substr(0, is_exit ? first.find(": ", code) : first.size()) + ": " + telling_line(problem);
+}
+
+std::string_view up_to_reason(std::string_view output, std::size_t lines) {
+    const std::string_view reason = reason_in(output);
+    const std::string_view rest = reason.empty() ? "" : output.substr(reason.data() + reason.size() - output.data());
+    std::size_t begin = output.find_last_not_of("\r\n ") + 1;  // npos + 1 is 0
+    for (std::size_t line = 0; line < lines && begin > 0; ++line) {
+        begin = std::max<std::size_t>(output.rfind('\n', begin - 1) + 1, 1) - 1;
+    }
+    const bool is_near = std::count(rest.begin(), rest.end(), '\n') < static_cast<std::ptrdiff_t>(10 * lines);
+    return is_near && reason_in(output.substr(begin)) != reason ? output.substr(0, output.size() - rest.size())
+                                                                : output;
 }
 
 std::string without_numbers(std::string_view text) {
@@ -131,7 +155,7 @@ void Outcomes::add(const Individual& individual) {
         std::string line = telling_line(individual.problem);
         const Outcome group = has_failed(individual) ? Outcome::failed : individual.outcome;
         Problem& problem = problems_[group][without_numbers(line)];
-        problem.example = problem.count == 0 ? shortened(std::move(line)) : problem.example;
+        problem.example = problem.count == 0 ? cut(line, longest_problem) : problem.example;
         ++problem.count;
     }
 }

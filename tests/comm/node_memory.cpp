@@ -3,6 +3,7 @@
 #include "finch/cluster/environment.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <doctest/doctest.h>
 
 using namespace finch::comm;
@@ -24,9 +25,14 @@ void fill(const NodeMemory& memory, unsigned char value) {
 
 }  // namespace
 
-TEST_CASE("names_of_nodes: the ranks of one machine are on one node with the machine's host name") {
+TEST_CASE("names_of_nodes: the ranks of one machine are on one node, with Slurm's name or the machine's host name") {
     const auto ranks = static_cast<std::size_t>(size_of(MPI_COMM_WORLD));
 
+    ::setenv("SLURMD_NODENAME", "gpu-1", 1);
+    CHECK(names_of_nodes(MPI_COMM_WORLD) == std::vector<std::string>(ranks, "gpu-1"));
+    if (rank_of(MPI_COMM_WORLD) == 0) {
+        ::unsetenv("SLURMD_NODENAME");
+    }
     CHECK(names_of_nodes(MPI_COMM_WORLD) == std::vector(ranks, finch::cluster::host_name()));
 }
 

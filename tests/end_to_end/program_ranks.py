@@ -249,8 +249,21 @@ print("finch loss=1")
                     "PYTHONUNBUFFERED": "1", "OMPI_MCA_btl_tcp_if_include": "lo", "MASTER_ADDR": "127.0.0.1", "FINCH_HOSTS": os.uname().nodename}
         check(all(seen.get(name) == value for name, value in expected.items()), f"{ {name: seen.get(name) for name in expected} }")
         check(seen["hosts_argument"] == seen["FINCH_HOSTS"] and seen["MASTER_PORT"] != "1", f"{seen['hosts_argument']}")
+        check((seen["PET_MASTER_ADDR"], seen["PET_MASTER_PORT"]) == (seen["MASTER_ADDR"], seen["MASTER_PORT"]), "torchrun's options")
         of_finch = ("HDF5_USE_FILE_LOCKING", "CUDA_DEVICE_MAX_CONNECTIONS", "NCCL_NVLS_ENABLE", "OMPI_MCA_mpi_yield_when_idle")
         check(not [name for name in of_finch if name in seen], "a variable that Finch sets for itself is handed on")
+    check("evaluate it again:\n  mpirun -n 2 finch replay runs/run 0.0.1\n" in folder.run(0, "show", "runs/run", "0.0.1"), "a replay")
+    folder.write("run.yaml", config(program + " {hosts} {hostfile}", ", launch: leader"))
+    output = run(folder, 2, "--fresh", LOCAL_RANK="3", OMPI_MCA_orte_base_help_aggregate="0")
+    seen = json.loads((folder.path / "runs/run/seen-0").read_text())
+    has_gpu = any(os.path.exists(f"/dev/{device}") for device in ("nvidia0", "kfd", "dri/renderD128"))
+    check([seen.get("LOCAL_RANK"), seen.get("TORCHELASTIC_RUN_ID")] == (["0", "0.0.1"] if has_gpu else [None, None]), "the only rank of a program without a GPU")
+    check(seen["OMPI_MCA_orte_base_help_aggregate"] == "0", "a user's setting for Open MPI")
+    again = folder.run(0, "show", "runs/run", "0.0.1").split("evaluate it again:\n")[1]
+    subprocess.run(["sh", "-ec", "export RANK=again; " + again], cwd=folder.path, check=True)
+    seen = json.loads((folder.path / "runs/run/seen-again").read_text())
+    check(seen["hosts_argument"] == seen["FINCH_HOSTS"] == os.uname().nodename, f"{seen['hosts_argument']}")
+    check((folder.path / "again-0.0.1.hosts").read_text() == f"{os.uname().nodename} slots=2\n", "the hosts of the same evaluation")
 passed("a program finds all of torchrun's variables, and none that Finch and its launcher set for themselves")
 
 with Folder() as folder:

@@ -34,10 +34,15 @@ cluster::Environment launch() {
                                  {"SLURM_CPU_BIND", "quiet,mask_cpu:0x8"},
                                  {"SLURM_LAUNCH_NODE_IPADDR", "10.0.0.1"},
                                  {"SLURM_PMIX_MAPPING_SERV", "(vector,(0,3,4))"},
+                                 {"SLURM_MPI_TYPE", "pmix"},
+                                 {"SLURM_OVERLAP", "1"},
+                                 {"PRTE_MCA_plm_slurm_args", "--external-launcher"},
+                                 {"HYDRA_LAUNCHER", "ssh"},
                                  {"SLURMD_NODENAME", "n2"},
                                  {"OMPI_COMM_WORLD_RANK", "5"},
                                  {"OMPI_MCA_orte_num_nodes", "3"},
                                  {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+                                 {"OMPI_MCA_plm", "slurm"},
                                  {"OMPI_MCA_btl_tcp_if_include", "eth0"},
                                  {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                                  {"PMIX_RANK", "5"},
@@ -51,7 +56,7 @@ Variables variables_of(int rank, Launch how = Launch::ranks) {
     const ProgramPlace place(worker, rank, how);
     Variables all = torchrun_variables(place);
     all.merge(slurm_variables(launch(), worker, place, "n3", devices));
-    all.merge(inherited_variables(launch(), SlurmVariables::worker));
+    all.merge(inherited_variables(launch(), cluster::Environment({}), SlurmVariables::worker));
     return all;
 }
 
@@ -108,7 +113,13 @@ TEST_CASE("Launch::leader: one task on one node, in an allocation of all nodes o
     CHECK(its.at("SLURM_STEP_NODELIST") == "n3");
     CHECK(its.at("SLURM_NODELIST") == "n3,n2");
     CHECK(its.at("SLURM_TASKS_PER_NODE") == "2(x2)");
-    CHECK_FALSE(its.contains("SLURM_NTASKS_PER_NODE"));
+    // These would also be options of every srun in a job that the program submits.
+    for (const char* option : {"SLURM_NTASKS_PER_NODE", "SLURM_OVERLAP", "SLURM_MEM_PER_NODE", "SLURM_MPI_TYPE"}) {
+        CHECK_FALSE(its.contains(option));
+    }
+    CHECK(its.at("PRTE_MCA_plm_slurm_args") == "--overlap --mem=0 --external-launcher");
+    CHECK(its.contains("OMPI_MCA_plm_slurm_args"));
+    CHECK_FALSE(its.contains("HYDRA_LAUNCHER_EXTRA_ARGS"));  // MPICH starts its ranks with ssh here
 }
 
 TEST_CASE("SLURM_TASKS_PER_NODE lists unequal nodes; without a Slurm job there are no Slurm variables") {
@@ -120,19 +131,20 @@ TEST_CASE("SLURM_TASKS_PER_NODE lists unequal nodes; without a Slurm job there a
 }
 
 TEST_CASE("programs inherit the user's variables, but not the variables of Finch's own launch") {
-    const Variables inherited = inherited_variables(launch(), SlurmVariables::worker);
-    for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_MCA_orte_num_nodes", "OMPI_MCA_rmaps_base_oversubscribe",
-                             "PMIX_RANK", "PMIX_MCA_gds", "PMI_FD", "SLURM_PMIX_MAPPING_SERV", "SLURM_PROCID",
-                             "SLURM_CPU_BIND", "SLURM_STEP_GPUS", "FINCH_GENE_lr"}) {
+    const cluster::Environment mpirun(Variables{{"OMPI_MCA_rmaps_base_oversubscribe", "1"}, {"OMPI_MCA_plm", "rsh"}});
+    const Variables inherited = inherited_variables(launch(), mpirun, SlurmVariables::worker);
+    for (const char* name :
+         {"OMPI_COMM_WORLD_RANK", "OMPI_MCA_orte_num_nodes", "OMPI_MCA_plm", "PMIX_RANK", "PMI_FD",
+          "SLURM_PMIX_MAPPING_SERV", "SLURM_PROCID", "SLURM_CPU_BIND", "SLURM_STEP_GPUS", "FINCH_GENE_lr"}) {
         CAPTURE(name);
         CHECK_FALSE(inherited.contains(name));
     }
-    for (const char* name : {"OMPI_MCA_btl_tcp_if_include", "OMPI_ALLOW_RUN_AS_ROOT", "SLURM_JOB_ID", "SLURM_CONF",
-                             "SLURM_CPUS_PER_TASK", "HOME"}) {
+    for (const char* name : {"OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_rmaps_base_oversubscribe", "PMIX_MCA_gds",
+                             "OMPI_ALLOW_RUN_AS_ROOT", "SLURM_JOB_ID", "SLURM_CONF", "SLURM_CPUS_PER_TASK", "HOME"}) {
         CAPTURE(name);
         CHECK(inherited.contains(name));
     }
-    const Variables none = inherited_variables(launch(), SlurmVariables::none);
+    const Variables none = inherited_variables(launch(), mpirun, SlurmVariables::none);
     for (const auto& [name, value] : none) {
         CAPTURE(name);
         CHECK((!name.starts_with("SLURM") || name == "SLURM_CONF"));
@@ -148,9 +160,9 @@ TEST_CASE("programs do not inherit variables of an outer Finch evaluation or of 
           "FINCH_RESUME",    "FINCH_HOSTS",         "FINCH_GENE_lr", "PET_NNODES",       "JAX_COORDINATOR_ADDRESS",
           "PALS_RANKID",     "FLUX_TASK_RANK",      "ALPS_APP_PE",   "MPI_RANKID",       "JSM_NAMESPACE_RANK",
           "MPI_LOCALRANKID", "MVP_COMM_WORLD_RANK", "SLURM_LABELIO", "SLURM_MULTI_PROG", "SLURM_OUTPUT",
-          "SLURM_EXCLUSIVE", "FINCH_PARENT_EPOCH"}) {
+          "SLURM_EXCLUSIVE", "FINCH_PARENT_EPOCH",  "SRUN_DEBUG",    "LOCAL_RANK"}) {
         around.emplace(name, "1");
     }
 
-    CHECK(inherited_variables(cluster::Environment(around), SlurmVariables::worker) == kept);
+    CHECK(inherited_variables(cluster::Environment(around), cluster::Environment({}), SlurmVariables::worker) == kept);
 }

@@ -155,7 +155,7 @@ TEST_CASE("individual_text: error output that is common to ranks and the problem
     file("errors-1", "rank 1: " + traceback);
     const std::string text = report::individual_text(recovered, directory, one.id, search::Measure{});
 
-    CHECK(text.find("problem: rank 0: exit code 1: Traceback: … OSError: no x.h5\n") != std::string::npos);
+    CHECK(text.find("problem: rank 0: exit code 1: OSError: no x.h5\n") != std::string::npos);
     CHECK(text.find("line 3") == text.rfind("line 3"));
     CHECK(text.ends_with("errors-1: as 1.errors-0\n"));
 }

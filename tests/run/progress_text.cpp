@@ -211,8 +211,8 @@ TEST_CASE("result_text: a log keeps the reason of a failure; a terminal shows it
         "or directory: 'a/rather/long/path/of/a/file/that/is/not/there.h5'";
     const ResultLine line{.space = space, .prefix = 11};
     CHECK(result_text(one, line, batch_log) ==
-          "0.0.17: failed: exit code 1: Traceback (most recent call last): … FileNotFoundError: [Errno 2] No such file "
-          "or directory: 'a/rather/long/path/of/a/file/that/is/not/there.h5'");
+          "0.0.17: failed: exit code 1: FileNotFoundError: [Errno 2] No such file or directory: "
+          "'a/rather/long/path/of/a/file/that/is/not/there.h5'");
     CHECK(result_text(one, line, wide) ==
           "0.0.17: failed: FileNotFoundError: [Errno 2] No such file or directory: 'a/rather/long/path/of/a/f…");
     one.epochs = 2;

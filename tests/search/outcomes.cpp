@@ -59,6 +59,27 @@ TEST_CASE("Outcomes: a signal or a missing loss is reported instead of the progr
     CHECK(told(panic + "bad gene\nnote: run with `RUST_BACKTRACE=1`") == ": 1 × bad gene");
 }
 
+TEST_CASE("the exception of a traceback is the reason, among other words of frameworks and launchers") {
+    const std::string noise = "dlerror: libcudart.so.11.0 cannot be opened\n";
+    const std::string frames = "Traceback (most recent call last):\n  File a\n    x = 1 / 0  # Error: none\n";
+    const std::string marked = "[rank0]: Traceback (most recent call last):\n[rank0]:   File a\n[rank0]: BadGene\n";
+    std::string much;
+    for (int line = 0; line < 10; ++line) {
+        much += noise;
+    }
+
+    CHECK(telling_line("exit code 1: " + noise + frames + "BadGene: no\nLast Error: 3") == "BadGene: no");
+    CHECK(telling_line(marked + noise + frames + "torch.ChildFailedError: \n" + noise) == "BadGene");
+    CHECK(one_line("rank 2: exit code 1: " + noise + marked + noise) == "rank 2: exit code 1: BadGene");
+    CHECK(one_line("exit code 2: usage: a\na: no b") == "exit code 2: a: no b");
+    CHECK(one_line("exit code 2: b") == "exit code 2: b");
+    CHECK(one_line("ended by signal 6 (Aborted): " + noise + frames + "Bad") == "ended by signal 6 (Aborted): Bad");
+    CHECK(up_to_reason(noise + frames + "Bad\n" + much, 10) == noise + frames + "Bad");
+    CHECK(up_to_reason(frames + "Bad\n" + noise, 5) == frames + "Bad\n" + noise);
+    CHECK(up_to_reason(frames + "Bad\n" + noise, 2) == frames + "Bad");
+    CHECK(up_to_reason(frames + "Bad\n" + much, 1) == frames + "Bad\n" + much);  // an earlier failure, long before
+}
+
 TEST_CASE("Outcomes: problems of failed individuals come first, other problems name their outcome") {
     Outcomes outcomes;
     for (std::uint32_t number = 1; number <= 4; ++number) {
@@ -102,7 +123,7 @@ TEST_CASE("Outcomes: ignores unfinished and reused individuals, and cuts long pr
         umlauts += "ä";
     }
     outcomes.add(ended(3, Outcome::failed, "x" + umlauts));
-    CHECK(outcomes.problems() == ": 1 × x" + umlauts.substr(0, 198) + "…");
+    CHECK(outcomes.problems() == ": 1 × x" + umlauts.substr(0, 396) + "…");
 }
 
 TEST_CASE("has_result: true only if a training ended with a loss and was not pruned") {

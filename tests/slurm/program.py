@@ -38,7 +38,7 @@ def check_place():
     """Exits with an error if a framework would compute another rank or size than RANK and WORLD_SIZE of torchrun."""
     e = os.environ
     per_node = int(e["LOCAL_WORLD_SIZE"])
-    ranks = {"Lightning": int(e.get("NODE_RANK", e["GROUP_RANK"])) * per_node + int(e["LOCAL_RANK"]),
+    ranks = {"Lightning": int(e.get("NODE_RANK", e["GROUP_RANK"])) * per_node + int(e.get("LOCAL_RANK", 0)),
              "Lightning on Slurm": int(e["SLURM_NODEID"]) * int(e["SLURM_NTASKS_PER_NODE"]) + int(e["SLURM_LOCALID"]),
              "jax": int(e["SLURM_PROCID"]), "ignite": int(e["SLURM_PROCID"])}
     sizes = {"Lightning": int(e["GROUP_WORLD_SIZE"]) * per_node, "jax": int(e["SLURM_NTASKS"]),

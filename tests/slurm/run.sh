@@ -205,12 +205,18 @@ programs_across_nodes() {
     [ "$(cat "$run".trails/* | grep -c '^begins after 0 as one of 4 on 2$')" = 3 ] || fail "$(head "$run".trails/*)"
 }
 
-# The program of the leader starts an MPI program on both nodes of the worker, once by mpirun and once by srun.
+# The program of the leader starts an MPI program on both nodes of the worker: by mpirun, by srun, and in a job of its own.
 a_leader_starts_an_mpi_program() {
     local id start
     cp "$(dirname "$program")/tests/finch_mpi_program" "$work/"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    for start in "mpirun --hostfile {hostfile} -n 4" "srun --overlap --mem=0 --mpi=pmix --nodelist={hosts} --nodes=2 --ntasks=4"; do
+    cat >"$work/sbatch.sh" <<'END'
+#!/bin/bash
+sbatch --wait --nodes=2 --ntasks=4 --mem-per-cpu=100M --time=2 --output="$PWD/out" --wrap "srun --mpi=pmix $1" >&2
+cat out
+END
+    for start in "mpirun --hostfile {hostfile} -n 4" "srun --overlap --mem=0 --mpi=pmix --nodelist={hosts} --nodes=2 --ntasks=4" \
+        "bash $work/sbatch.sh"; do
         run=$work/run-${start%% *}
         id=$(config=program.yaml submit --set workers.ranks=4 --set workers.islands=1 --set search.budget.evaluations=2 \
             --set search.objective.launch=leader --set "search.objective.command=$start $work/finch_mpi_program")
@@ -389,6 +395,11 @@ nodes_of_one_name() {
     grep -q ' rank 1: n[12], worker 0' "$work/output" || fail "not told apart by Slurm's names"
     on_head build/finch show "$run" | grep -q 'outcomes: 1 evaluated' || fail "the ranks of a program did not meet"
     on_head build/finch show "$run" --json | grep -q '"job":"[0-9]*","cluster":"finch"' || fail "the start has no job and cluster"
+    # shellcheck disable=SC2016
+    on_head srun --nodes=2 --ntasks-per-node=1 --mem-per-cpu=300M --mpi=pmix unshare --uts bash -c 'hostname "$HOSTNAME.example"; exec "$@"' bash \
+        build/finch evolve configs/program.yaml --run "$run.leader" --set workers.islands=1 --set search.budget.evaluations=1 --set search.objective.launch=leader \
+        --set 'search.objective.command=sh -c "srun --overlap --mem=0 --nodelist={hosts} --nodes=2 --ntasks=2 hostname && echo finch loss=1"' \
+        >"$work/output" 2>&1 || fail "a step on nodes whose host names have a domain: $(tail -n 5 "$work/output")"
 }
 
 # If MPI cannot start, finch prints one line with the right option, and MPI prints no messages. A single process of Open

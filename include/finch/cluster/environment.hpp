@@ -16,6 +16,9 @@ public:
     /// Returns the environment with which this process was started, without later changes by the process and its
     /// libraries.
     [[nodiscard]] static Environment at_start();
+    /// Returns the environment with which this process's mpirun was started; at_start() without mpirun. Empty if it
+    /// cannot be read, or belongs to a daemon of Open MPI 4, to which mpirun adds its own options.
+    [[nodiscard]] static Environment of_launcher();
 
     [[nodiscard]] std::optional<std::string> text(const std::string& name) const;
     /// Returns a variable as a whole number. Returns nothing if the variable is unset, empty or not a number.

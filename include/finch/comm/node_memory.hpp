@@ -14,8 +14,8 @@ namespace finch::comm {
 /// Collective over `world`. Returns a communicator of the ranks of this node, in the order of `world`.
 [[nodiscard]] Communicator split_by_node(MPI_Comm world);
 
-/// Collective over `world`. Returns the name of each rank's node, by rank: the host name. If several nodes share a host
-/// name, returns Slurm's node names or, without them, "HOST#1", "HOST#2" ….
+/// Collective over `world`. Returns the name of each rank's node, by rank: Slurm's name, or the host name if a rank has
+/// none. If several nodes share a host name, returns "HOST#1", "HOST#2" ….
 [[nodiscard]] std::vector<std::string> names_of_nodes(MPI_Comm world);
 
 /// Returns how many bytes of shared memory this node has free; the largest 64-bit number if that is not known.

@@ -38,7 +38,7 @@ public:
         [[nodiscard]] std::filesystem::path parent_checkpoint() const;  ///< of an heir
     };
     [[nodiscard]] std::vector<std::string> arguments(const search::Individual& individual, const Paths& paths) const;
-    /// Returns FINCH_GENE_NAME for every active gene, FINCH_ID, FINCH_SEED, FINCH_RUN, FINCH_FOLDER and
+    /// Returns FINCH_GENE_NAME for every active gene, FINCH_ID, FINCH_SEED, FINCH_RUN, FINCH_FOLDER, FINCH_HOSTS and
     /// FINCH_CHECKPOINT_DIR. Adds FINCH_RESUME=1 if the individual resumes, and FINCH_PARENT_CHECKPOINT_DIR and
     /// FINCH_PARENT_EPOCH if it is an heir.
     [[nodiscard]] std::map<std::string, std::string> variables(const search::Individual& individual,

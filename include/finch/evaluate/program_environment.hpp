@@ -42,8 +42,9 @@ struct ProgramPlace {
 
 /// Returns the variables of `started` that programs inherit. Leaves out variables that MPI launchers and Slurm set to
 /// describe Finch's own launch, and variables that Finch sets itself (FINCH_RESUME and others). With
-/// SlurmVariables::none, SLURM_CONF is the only inherited variable of Slurm.
-[[nodiscard]] Variables inherited_variables(const cluster::Environment& started, config::SlurmVariables slurm);
+/// SlurmVariables::none, SLURM_CONF is the only inherited variable of Slurm. `launcher`: the environment of mpirun.
+[[nodiscard]] Variables inherited_variables(const cluster::Environment& started, const cluster::Environment& launcher,
+                                            config::SlurmVariables slurm);
 /// Returns the variables that torchrun sets, and NODE_RANK, without MASTER_ADDR, MASTER_PORT and TORCHELASTIC_RUN_ID.
 [[nodiscard]] Variables torchrun_variables(const ProgramPlace& place);
 /// The devices of a worker's ranks on one node.

@@ -60,12 +60,16 @@ private:
     std::map<std::string, std::pair<std::size_t, std::size_t>> nodes_;  ///< failed and all evaluations
 };
 
-/// Returns the most informative part of a problem text: the cause that Finch itself found, and the last line with the
-/// name of an error, as at the end of a traceback. If the text has neither, returns its last line.
+/// Returns the most informative part of a problem text: the cause that Finch itself found, and the exception of the
+/// last Python traceback, or else the last line with the name of an error. If there is none, returns the last line.
 [[nodiscard]] std::string telling_line(const std::string& problem);
 
-/// Returns the first and the last line of a problem text.
+/// Returns a problem text on one line: what Finch itself found, and telling_line().
 [[nodiscard]] std::string one_line(const std::string& problem);
+
+/// Returns the part of a program's output up to the line that names its failure (telling_line). Returns all of `output`
+/// if its last `lines` lines tell the failure, or if that line is far from the end.
+[[nodiscard]] std::string_view up_to_reason(std::string_view output, std::size_t lines);
 
 /// Returns `text` without the parts that differ by chance between individuals. Replaces words with digits by "#", and
 /// paths by their last component. Exit codes, signals and errno values keep their numbers.
