@@ -38,7 +38,7 @@ class Gene:
             return str(value) in texts
         # A condition may name a value that a frozen gene no longer has. NaN is equal to no value.
         numbers = pandas.to_numeric(pandas.Series(texts), errors="coerce")
-        return bool(np.isclose(numbers, value, rtol=1e-9, atol=0).any())
+        return bool(np.isclose(numbers, value, rtol=1e-9, atol=1e-9 * self.step).any())
 
 
 @dataclasses.dataclass
