@@ -144,6 +144,11 @@ class Run:
         signs = [1, *(-1 if name.startswith("-") else 1 for name in self.objectives[1:])]
         return table[["loss", *self.cost_columns]].to_numpy(float) * signs
 
+    def on_fronts(self, table):
+        """Returns the rows of `table` that may be on a front: complete, within the limits, with numbers as objectives."""
+        rows = table[(table.outcome != "pruned") & (table.violation == 0)]
+        return rows[np.isfinite(self.objective_values(rows)).all(axis=1)]
+
     @property
     def measure(self):
         return Measure.of(self.settings)
