@@ -70,7 +70,7 @@ void Programs::prepare_folder(const search::Individual& individual, const Comman
             fs::create_directories((paths.folder / name).parent_path());
             write_file(paths.folder / name, text);
         }
-        if (line_.uses_hostfile()) {
+        if (line_.uses("hostfile")) {
             write_file(paths.hostfile, environment_.hostfile());
         }
     }
@@ -111,7 +111,7 @@ void Programs::start(const Order& order) {
     } catch (const fs::filesystem_error& error) {
         fail(slot, error.what(), is_of_storage(error.code().value()) ? Fault::storage : Fault::failed);
     }
-    if (!objective_.files.empty() || line_.uses_hostfile()) {
+    if (!objective_.files.empty() || line_.uses("hostfile")) {
         static_cast<void>(group_.maximum(0));  // wait for the files of the leader, which the programs of all ranks read
     }
     if (slot.runs) {
@@ -252,7 +252,7 @@ void Programs::remove_files(search::Id id) const {
     }
     fs::remove(file_of(id, "reports"), failed);
     remove_folder(file_of(id, std::string(config::parent_suffix)));
-    if (line_.uses_hostfile()) {
+    if (line_.uses("hostfile")) {
         fs::remove(file_of(id, "hosts"), failed);
     }
     for (const char* what : {"output", "errors"}) {
