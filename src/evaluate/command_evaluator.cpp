@@ -158,7 +158,7 @@ void CommandEvaluator::take_report(Running& running, const ReportLine& line) {
     if (!objective_.persistent && !running.curve.keep(programs_.file_of(individual.id, "reports"))) {
         spdlog::warn("epoch {} of {} cannot be kept for a later start", individual.epochs, to_text(individual.id));
     }
-    const bool is_last = objective_.epochs > 0 && individual.epochs >= objective_.epochs;
+    const bool is_last = has_reported_all(running);
     // After a stop request, rungs are left to the next start: copies of checkpoints would delay the stop.
     const bool stops = cluster::stop_request() != StopRequest::none;
     if (!running.last_pruning && !is_last && !stops && search::prunes(config_.pruning)) {
@@ -193,7 +193,7 @@ void CommandEvaluator::decide(std::uint32_t slot, const Programs::Standing& stan
     if (failed) {
         end(slot, EndReason::failed_elsewhere, std::min(objective_.grace_seconds, seconds_for_other_ranks));
     } else if (objective_.timeout_seconds && seconds > *objective_.timeout_seconds && !has_copied_) {
-        end(slot, EndReason::timed_out, objective_.grace_seconds);
+        end(slot, has_reported_all(running) ? EndReason::complete : EndReason::timed_out, objective_.grace_seconds);
     } else if (running.individual.is_heir() && !running.misreport.empty()) {
         end(slot, EndReason::misreported, std::min(objective_.grace_seconds, seconds_for_other_ranks));
     } else if (running.last_pruning && !objective_.interactive) {
@@ -201,10 +201,20 @@ void CommandEvaluator::decide(std::uint32_t slot, const Programs::Standing& stan
     }
 }
 
-/// Warns if ranks still run after others have ended, or if a persistent program prints nothing.
+bool CommandEvaluator::has_reported_all(const Running& running) const {
+    return objective_.epochs > 0 && running.individual.epochs >= objective_.epochs && running.misreport.empty();
+}
+
+/// Warns if ranks still run after others have ended, or if a program prints nothing although it should. Ends a program
+/// that has reported its last epoch and then prints nothing: a thread or another process may keep it for ever.
 void CommandEvaluator::warn_of_waiting(std::uint32_t slot, const Programs::Standing& standing) {
     Running& running = running_[slot];
-    if (standing.waits) {
+    if (running.reported_at > 0 && has_reported_all(running)) {
+        const double overdue = warnings_.does_not_exit(running.individual.id, programs_.last_printed(slot));
+        if (overdue > objective_.grace_seconds && running.end_reason == EndReason::none) {
+            end(slot, EndReason::complete, objective_.grace_seconds);
+        }
+    } else if (standing.waits) {
         running.waits_since = running.waits_since > 0 ? running.waits_since : steady_seconds();
         warnings_.ranks_wait(running.individual.id, running.waits_since);
     } else if (objective_.persistent) {
@@ -317,11 +327,12 @@ void CommandEvaluator::warn_of_end(const Running& running, const search::Individ
 
 /// Returns the individual with its outcome. Returns nothing if the evaluation begins again.
 std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Programs::Fault fault) {
-    const bool failed = fault != Programs::Fault::none;
     Running& running = running_[slot];
+    const bool failed = fault != Programs::Fault::none && running.end_reason != EndReason::complete;
     warnings_.has_reported(running.individual.id, running.curve.own_epochs(), running.began, running.reported_at);
     const bool is_mute = running.curve.own_epochs() == 0;  // a late report would count for the next individual
-    command({.kind = Order::Kind::release, .slot = slot, .ends_programs = failed || is_mute});
+    const bool ends_programs = failed || is_mute || running.end_reason != EndReason::none;
+    command({.kind = Order::Kind::release, .slot = slot, .ends_programs = ends_programs});
     if (failed && begins_again(slot, fault)) {
         return std::nullopt;
     }

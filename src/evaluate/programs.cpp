@@ -102,7 +102,8 @@ void Programs::start(const Order& order) {
                 .epochs = static_cast<double>(individual.epochs),
                 .is_evaluated = true,
                 .began = now,
-                .heard = now};
+                .heard = now,
+                .printed = now};
     energy_.begin(order.slot);
     try {
         if (slot.runs) {
@@ -177,6 +178,9 @@ void Programs::look(Slot& slot) const {
     const std::optional<process::Ended> ended = slot.child->ended();  // before take_lines(), so that no line is lost
     const std::vector<std::string> lines = slot.child->take_lines();
     slot.heard = lines.empty() ? slot.heard : steady_seconds();
+    if (const std::size_t bytes = slot.child->bytes(); std::exchange(slot.bytes, bytes) != bytes) {
+        slot.printed = steady_seconds();
+    }
     for (const std::string& text : lines) {
         std::optional<ReportLine> line = read_report_line(text);
         if (line && slot.runs) {

@@ -47,7 +47,7 @@ private:
     static constexpr double seconds_between_looks = 0.05;  ///< for polls of all ranks of a worker
 
     /// The reason for ending a program.
-    enum class EndReason { none, failed_elsewhere, misreported, pruned, timed_out };
+    enum class EndReason { none, failed_elsewhere, misreported, pruned, timed_out, complete };
     struct Running : Evaluation {
         /// Set if pruning ends it: its pruning with the rung where it ends. Until its end, `individual` has the pruning
         /// of before: other leaders must not hear that it continued, and a later start must prune it if it is stopped.
@@ -83,6 +83,7 @@ private:
     void leave_out(double since);
     void decide(std::uint32_t slot, const Programs::Standing& standing);
     void end(std::uint32_t slot, EndReason why, double grace_seconds);
+    [[nodiscard]] bool has_reported_all(const Running& running) const;
     [[nodiscard]] bool may_be_of_a_stop(std::uint32_t slot, const Programs::Standing& standing);
     [[nodiscard]] std::optional<search::Individual> ended(std::uint32_t slot, Programs::Fault fault);
     [[nodiscard]] std::string problem_of(const Running& running, bool failed) const;

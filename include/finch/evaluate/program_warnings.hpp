@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 
 namespace finch::evaluate {
@@ -19,6 +20,9 @@ public:
     void ranks_wait(search::Id id, double since);
     /// Warns if a persistent program prints nothing for a long time. `since`: the time of its last line.
     void is_silent(search::Id id, double since);
+    /// Warns if a program that has reported its last epoch prints nothing for a long time and still runs. `since`: the
+    /// time of its last output. Returns for how many seconds the warning has been due.
+    double does_not_exit(search::Id id, double since);
     /// Warns that a program printed 'finch done' for another individual, in the line `text`.
     void is_done_with_other(search::Id id, const std::string& text);
     /// Warns if a program ended with exit code 0 after fewer epochs than `all`.
@@ -35,17 +39,12 @@ public:
     void has_reported(search::Id id, std::size_t epochs, double began, double first);
 
 private:
+    /// Returns true the first time that it is called for `kind`.
+    bool is_first(const char* kind) { return warned_.insert(kind).second; }
+
     bool may_prune_;
     double seconds_;  ///< of waiting or silence before a warning
-    bool has_warned_of_accuracy_ = false;
-    bool has_warned_of_epochs_ = false;
-    bool has_warned_of_ranks_ = false;
-    bool has_warned_of_silence_ = false;
-    bool has_warned_of_late_reports_ = false;
-    bool has_warned_of_other_ = false;
-    bool has_warned_of_checkpoint_ = false;
-    bool has_warned_of_end_ = false;
-    bool has_warned_of_question_ = false;
+    std::set<std::string> warned_;
 };
 
 }  // namespace finch::evaluate
