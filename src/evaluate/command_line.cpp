@@ -238,7 +238,10 @@ std::vector<std::string> CommandLine::foreign_placeholders() const {
         // A program that gets the gene in another way may have a variable $lr or a tag <lr>.
         const bool may_be_own = found.starts_with('<') || found == "$" + gene;
         if (!found.empty() && !(may_be_own && uses(gene))) {
-            warnings.push_back(fmt::format("{}: '{}' is no placeholder here; accepted: {{{}}}", place, found, gene));
+            warnings.push_back(
+                fmt::format("{}: '{}' is not replaced by the gene's value alone; accepted: {{{}}}, in single "
+                            "braces and without $",
+                            place, found, gene));
         }
     };
     for (const search::Gene& gene : space_.genes) {
