@@ -206,13 +206,20 @@ std::string training_text(const config::Config& config, const cluster::Layout& l
 
 }  // namespace
 
-Question question_of(const PlanOptions& options) {
+Question question_of(const PlanOptions& options, const config::Config& config) {
     const auto environment = cluster::Environment::of_this_process();
     Question question{{}, options.gpus_per_node, options.ranks_per_node.has_value() || !options.nodes};
     if (!options.nodes && !options.ranks_per_node) {
         question.node_of_rank = cluster::ranks_of_allocation(environment);
         if (question.node_of_rank.empty()) {
-            throw ConfigError("this is no Slurm allocation: say --nodes N --ranks-per-node R [--gpus-per-node G]");
+            const int cpus = cluster::usable_cpus();
+            const int workers = cpus / std::max(1, config.workers.threads) / config.workers.ranks;
+            const int ranks = std::max(1, workers) * config.workers.ranks;
+            question.node_of_rank.assign(static_cast<std::size_t>(ranks), cluster::host_name());
+            fmt::print(
+                "this is no Slurm allocation: a plan for this machine, with {} on its {}; others: --nodes N "
+                "--ranks-per-node R [--gpus-per-node G]\n",
+                counted(std::ssize(question.node_of_rank), "rank"), counted(cpus, "core"));
         }
         if (question.gpus_per_node == 0) {
             constexpr long long most = 1024;
@@ -275,7 +282,7 @@ int plan(const PlanOptions& options) {
     } else if (!config.trains()) {
         fmt::print("{}", runs_text(config, ""));
     }
-    const Question question = question_of(options);
+    const Question question = question_of(options, config);
     std::optional<data::Datasets> datasets;
     if (config.trains()) {
         const data::Options data = run::data_options(config);

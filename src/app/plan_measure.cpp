@@ -258,11 +258,12 @@ std::vector<int> sizes_to_measure(int world_size, int configured) {
 
 /// Returns the ranks for which the plan is made: the user's options, otherwise the allocation, otherwise the ranks of
 /// this measurement.
-Question question_of_plan(const PlanOptions& options, std::vector<std::string> ranks_here) {
+Question question_of_plan(const PlanOptions& options, const config::Config& config,
+                          std::vector<std::string> ranks_here) {
     const bool is_asked = options.nodes || options.ranks_per_node;
     const auto environment = cluster::Environment::of_this_process();
     if (is_asked || !cluster::ranks_of_allocation(environment).empty()) {
-        return question_of(options);
+        return question_of(options, config);
     }
     return {std::move(ranks_here), options.gpus_per_node};
 }
@@ -297,7 +298,7 @@ int measure_plan(const comm::Session& session, const PlanOptions& options) {
     quiet.level = LogLevel::warning;
     set_up_log(quiet, session.world_rank(), false);
     const std::vector<std::string> node_of_rank = comm::names_of_nodes(MPI_COMM_WORLD);
-    const Question question = question_of_plan(options, node_of_rank);
+    const Question question = question_of_plan(options, config, node_of_rank);
     const double before = steady_seconds();
     const run::LoadedData loaded = run::load_on_each_node(run::data_options(config), config.seed);
     const double seconds_of_start = steady_seconds() - before;

@@ -48,8 +48,8 @@ std::string command_text(const config::Config& config, const std::filesystem::pa
     given.pop_back();  // the newline
     const std::string place = quoted_for_shell(folder.string());
     const std::string hostfile =
-        line.uses_hostfile() ? fmt::format("echo {} slots={} >{}.hosts && ", individual.node, individual.ranks, place)
-                             : "";
+        line.uses("hostfile") ? fmt::format("echo {} slots={} >{}.hosts && ", individual.node, individual.ranks, place)
+                              : "";
     return fmt::format("evaluate it again{}:\n  mkdir -p {}/{} && {}cd {} && printf '%s\\n' {} | env {}\n",
                        files.empty() ? "" : ", once the files of search.objective.files are there", place,
                        config::checkpoints_folder, hostfile, place, quoted_for_shell(given), fmt::join(words, " "));

@@ -2,6 +2,7 @@
 
 #include "finch/base/fields.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/parsed.hpp"
 #include "finch/config/schema.hpp"
 
 #include "genes.hpp"
@@ -171,7 +172,9 @@ std::string default_of(const T& value, const Domain& domain) {
         return std::string(word(value));
     } else if constexpr (std::is_arithmetic_v<T>) {
         const std::string nothing = null_keyword(domain);
-        return value == T{} && !nothing.empty() ? nothing : fmt::format("{}", value);
+        const std::string text =
+            std::is_floating_point_v<T> ? number_text(static_cast<double>(value)) : fmt::format("{}", value);
+        return value == T{} && !nothing.empty() ? nothing : text;
     } else if constexpr (std::same_as<T, std::string>) {
         return value.empty() ? "null" : value;
     } else if constexpr (is_optional<T>::value) {

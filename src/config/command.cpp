@@ -30,11 +30,13 @@ bool stands_at(const std::string& text, std::size_t place, const char* what) {
     return place < text.size() && text.compare(place, 2, what) == 0;
 }
 
-void check_name(const std::string& name, const std::vector<std::string>& names) {
+void check_name(const std::string& name, const std::vector<std::string>& names, const std::string& before) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
         const auto meant = meant_word(name, names);
-        throw ConfigError(fmt::format("{{{}}} names no gene{}; accepted: {}", name,
-                                      meant ? fmt::format("; did you mean {{{}}}?", *meant) : "", join(names)));
+        const std::string hint = before.ends_with('$') ? fmt::format("; for a shell: ${0} or ${{{{{0}}}}}", name)
+                                 : meant               ? fmt::format("; did you mean {{{}}}?", *meant)
+                                                       : "";
+        throw ConfigError(fmt::format("{{{}}} names no gene{}; accepted: {}", name, hint, join(names)));
     }
 }
 
@@ -43,7 +45,7 @@ void check_name(const std::string& name, const std::vector<std::string>& names) 
 Template::Template(const std::string& text, const std::vector<std::string>& names, Braces braces) {
     std::string plain;
     const auto add_name = [&](const std::string& name) {
-        check_name(name, names);
+        check_name(name, names, plain);
         pieces_.push_back({std::move(plain)});
         pieces_.push_back({name, true});
         plain.clear();

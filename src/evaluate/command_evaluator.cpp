@@ -5,6 +5,7 @@
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/evaluate/fault.hpp"
 #include "finch/evaluate/kept_evaluations.hpp"
@@ -16,8 +17,9 @@
 namespace finch::evaluate {
 namespace {
 
-constexpr double seconds_to_hear_of_a_stop = 2;  // Slurm signals programs and Finch at nearly the same time
-constexpr double seconds_for_other_ranks = 5;    // to end after one rank has failed
+constexpr double seconds_to_hear_of_a_stop = 2;   // Slurm signals programs and Finch at nearly the same time
+constexpr double seconds_for_other_ranks = 5;     // to end after one rank has failed
+constexpr long long seconds_before_warning = 60;  // of silence; FINCH_TEST_SILENCE replaces it in tests
 
 /// Copies a program's reports to `individual`. The last reported loss is the result.
 void describe(search::Individual& individual, const ReportedCurve& curve) {
@@ -42,7 +44,9 @@ CommandEvaluator::CommandEvaluator(const config::Config& config, Programs& progr
       population_(std::move(population)),
       seconds_left_(std::move(seconds_left)),
       rung_checkpoints_(programs.run(), run),
-      running_(static_cast<std::size_t>(config.workers.slots)) {}
+      running_(static_cast<std::size_t>(config.workers.slots)),
+      seconds_of_silence_(static_cast<double>(
+          cluster::Environment::of_this_process().number("FINCH_TEST_SILENCE").value_or(seconds_before_warning))) {}
 
 void CommandEvaluator::start(search::Individual individual) {
     const std::uint32_t slot = free_slot();
@@ -151,7 +155,7 @@ void CommandEvaluator::take_report(Running& running, const ReportLine& line) {
     if (!objective_.persistent && !running.curve.keep(programs_.file_of(individual.id, "reports"))) {
         spdlog::warn("epoch {} of {} cannot be kept for a later start", individual.epochs, to_text(individual.id));
     }
-    const bool is_last = objective_.epochs > 0 && individual.epochs >= objective_.epochs;
+    const bool is_last = has_reported_all(running);
     // After a stop request, rungs are left to the next start: copies of checkpoints would delay the stop.
     const bool stops = cluster::stop_request() != StopRequest::none;
     if (!running.last_pruning && !is_last && !stops && search::prunes(config_.pruning)) {
@@ -186,12 +190,35 @@ void CommandEvaluator::decide(std::uint32_t slot, const Programs::Standing& stan
     if (failed) {
         end(slot, EndReason::failed_elsewhere, std::min(objective_.grace_seconds, seconds_for_other_ranks));
     } else if (objective_.timeout_seconds && seconds > *objective_.timeout_seconds && !has_copied_) {
-        end(slot, EndReason::timed_out, objective_.grace_seconds);
+        end(slot, has_reported_all(running) ? EndReason::complete : EndReason::timed_out, objective_.grace_seconds);
+    } else if (never_exits(slot)) {
+        end(slot, EndReason::complete, objective_.grace_seconds);
     } else if (running.individual.is_heir() && !running.misreport.empty()) {
         end(slot, EndReason::misreported, std::min(objective_.grace_seconds, seconds_for_other_ranks));
     } else if (running.last_pruning && !objective_.interactive) {
         end(slot, EndReason::pruned, objective_.grace_seconds);
     }
+}
+
+bool CommandEvaluator::has_reported_all(const Running& running) const {
+    return objective_.epochs > 0 && running.individual.epochs >= objective_.epochs && running.misreport.empty();
+}
+
+/// True if a program has reported its last epoch in this start, and has then printed nothing for so long that it must
+/// be ended: a thread or another process may keep it for ever. Warns before that.
+bool CommandEvaluator::never_exits(std::uint32_t slot) {
+    const Running& running = running_[slot];
+    const double seconds = steady_seconds() - programs_.last_printed(slot);
+    if (!running.has_reported || !has_reported_all(running) || seconds <= seconds_of_silence_) {
+        return false;
+    }
+    if (!std::exchange(has_warned_of_silence_, true)) {
+        spdlog::warn(
+            "{}: it reported its last epoch, has printed nothing for {:.0f} s and still runs (a thread or another "
+            "process may keep it); after search.objective.grace_seconds more, Finch ends it and takes its result",
+            to_text(running.individual.id), seconds);
+    }
+    return seconds > seconds_of_silence_ + objective_.grace_seconds;
 }
 
 void CommandEvaluator::end(std::uint32_t slot, EndReason why, double grace_seconds) {
@@ -279,10 +306,11 @@ std::string CommandEvaluator::problem_of(const Running& running, bool failed) co
 
 /// Returns the individual with its outcome. Returns nothing if the evaluation begins again.
 std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Programs::Fault fault) {
-    const bool failed = fault != Programs::Fault::none;
     Running& running = running_[slot];
+    const bool failed = fault != Programs::Fault::none && running.end_reason != EndReason::complete;
     const bool is_mute = running.curve.own_epochs() == 0;  // a late report would count for the next individual
-    command({.kind = Order::Kind::release, .slot = slot, .ends_programs = failed || is_mute});
+    const bool ends_programs = failed || is_mute || running.end_reason != EndReason::none;
+    command({.kind = Order::Kind::release, .slot = slot, .ends_programs = ends_programs});
     if (failed && begins_again(slot, fault)) {
         return std::nullopt;
     }

@@ -4,12 +4,16 @@
 #include "finch/base/error.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/parsed.hpp"
 #include "finch/base/words.hpp"
 #include "finch/process/program_file.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+#include <regex>
 #include <string_view>
 #include <unistd.h>
 #include <utility>
@@ -47,23 +51,33 @@ bool may_be_written(const fs::path& file) {
     return !is_read && !process::is_executable(file) && ::access(file.c_str(), W_OK) == 0;
 }
 
-std::string json_text(const std::string& text) {
-    std::string quoted = "\"";
-    for (const char letter : text) {
-        if (letter == '"' || letter == '\\') {
-            quoted += '\\';
-            quoted += letter;
-        } else if (static_cast<unsigned char>(letter) < 0x20) {
-            quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(letter));
-        } else {
-            quoted += letter;
-        }
+/// Returns what other languages replace by the value of `gene` in `text`, where "\v" is its value; empty if there is
+/// nothing, or if its value is there without "$" before it.
+std::string foreign_placeholder(const std::string& text, const std::string& gene) {
+    if (const std::size_t at = text.find('\v'); at != std::string::npos) {
+        return at > 0 && text[at - 1] == '$' ? fmt::format("${{{}}}", gene) : "";
     }
-    return quoted + '"';
+    const std::regex others(fmt::format(R"(\{{ ?{0} ?[}}|]|\{{{0}:\.|%\({0}\)|@{0}@|<{0}>|\${0}\b)", gene));
+    std::smatch found;
+    return text.find(gene) != std::string::npos && std::regex_search(text, found, others) ? found.str() : "";
+}
+
+std::string json_text(const std::string& text) {
+    rapidjson::StringBuffer buffer;
+    rapidjson::Writer(buffer).String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+    return {buffer.GetString(), buffer.GetSize()};
+}
+
+/// Returns a gene's value as programs get it: a constant with an exponent (1e-5) like a number of the search (0.00001).
+std::string text_of(const search::Gene& gene, double value) {
+    const std::string text = search::value_text(gene, value);
+    const auto* const choice = std::get_if<search::ChoiceGene>(&gene.kind);
+    const bool has_exponent = choice != nullptr && choice->is_number && text.find_first_of("eE") != std::string::npos;
+    return has_exponent ? number_text(parsed<double>(text).value()) : text;
 }
 
 std::string json_value(const search::Gene& gene, double value) {
-    const std::string text = search::value_text(gene, value);
+    const std::string text = text_of(gene, value);
     const auto* const choice = std::get_if<search::ChoiceGene>(&gene.kind);
     return choice != nullptr && !choice->is_number ? json_text(text) : text;
 }
@@ -136,7 +150,7 @@ std::map<std::string, std::string> CommandLine::values(const search::Individual&
                                               {"hosts", paths.hosts},
                                               {"hostfile", paths.hostfile.string()}};
     for (std::size_t i = 0; i < space_.size(); ++i) {
-        values[space_.genes[i].name] = search::value_text(space_.genes[i], individual.genome[i]);
+        values[space_.genes[i].name] = text_of(space_.genes[i], individual.genome[i]);
     }
     return values;
 }
@@ -176,7 +190,7 @@ std::map<std::string, std::string> CommandLine::variables(const search::Individu
     const std::vector<bool> active = search::active_genes(space_, individual.genome);
     for (std::size_t i = 0; i < space_.size(); ++i) {
         if (active[i]) {
-            variables["FINCH_GENE_" + space_.genes[i].name] = search::value_text(space_.genes[i], individual.genome[i]);
+            variables["FINCH_GENE_" + space_.genes[i].name] = text_of(space_.genes[i], individual.genome[i]);
         }
     }
     return variables;
@@ -206,10 +220,40 @@ std::map<std::string, std::string> CommandLine::files(const search::Individual& 
     return rendered;
 }
 
-bool CommandLine::uses_hostfile() const {
-    const auto uses = [](const config::Template& text) { return text.uses("hostfile"); };
-    return std::any_of(arguments_.begin(), arguments_.end(), uses) ||
-           std::any_of(files_.begin(), files_.end(), [&](const auto& file) { return uses(file.second); });
+bool CommandLine::uses(const std::string& name) const {
+    const auto has = [&name](const config::Template& text) { return text.uses(name); };
+    return std::any_of(arguments_.begin(), arguments_.end(), has) ||
+           std::any_of(files_.begin(), files_.end(), [&](const auto& file) { return has(file.second); });
+}
+
+std::vector<std::string> CommandLine::foreign_placeholders() const {
+    std::vector<std::string> warnings;
+    std::map<std::string, std::string> values;
+    for (const std::string& name : names_of(space_)) {
+        values[name] = "";
+    }
+    const auto look = [&](const std::string& place, const config::Template& text, const std::string& gene) {
+        const std::string found = foreign_placeholder(text.render(values), gene);
+        // A program that gets the gene in another way may have a variable $lr or a tag <lr>.
+        const bool may_be_own = found.starts_with('<') || found == "$" + gene;
+        if (!found.empty() && !(may_be_own && uses(gene))) {
+            warnings.push_back(
+                fmt::format("{}: '{}' is not replaced by the gene's value alone; accepted: {{{}}}, in single "
+                            "braces and without $",
+                            place, found, gene));
+        }
+    };
+    for (const search::Gene& gene : space_.genes) {
+        values[gene.name] = "\v";
+        for (const config::Template& argument : arguments_) {
+            look("search.objective.command", argument, gene.name);
+        }
+        for (const auto& [name, text] : files_) {
+            look(objective_.files.at(name), text, gene.name);
+        }
+        values[gene.name] = "";
+    }
+    return warnings;
 }
 
 std::string CommandLine::shell_word() const {

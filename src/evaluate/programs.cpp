@@ -70,7 +70,7 @@ void Programs::prepare_folder(const search::Individual& individual, const Comman
             fs::create_directories((paths.folder / name).parent_path());
             write_file(paths.folder / name, text);
         }
-        if (line_.uses_hostfile()) {
+        if (line_.uses("hostfile")) {
             write_file(paths.hostfile, environment_.hostfile());
         }
     }
@@ -100,7 +100,8 @@ void Programs::start(const Order& order) {
                 .runs = starts_here(),
                 .epochs = static_cast<double>(individual.epochs),
                 .is_evaluated = true,
-                .began = steady_seconds()};
+                .began = steady_seconds(),
+                .printed = steady_seconds()};
     energy_.begin(order.slot);
     try {
         if (slot.runs) {
@@ -109,7 +110,7 @@ void Programs::start(const Order& order) {
     } catch (const fs::filesystem_error& error) {
         fail(slot, error.what(), is_of_storage(error.code().value()) ? Fault::storage : Fault::failed);
     }
-    if (!objective_.files.empty() || line_.uses_hostfile()) {
+    if (!objective_.files.empty() || line_.uses("hostfile")) {
         static_cast<void>(group_.maximum(0));  // wait for the files of the leader, which the programs of all ranks read
     }
     if (slot.runs) {
@@ -158,6 +159,9 @@ void Programs::look(Slot& slot) const {
         return;
     }
     const std::optional<process::Ended> ended = slot.child->ended();  // before take_lines(), so that no line is lost
+    if (const std::size_t bytes = slot.child->bytes(); std::exchange(slot.bytes, bytes) != bytes) {
+        slot.printed = steady_seconds();
+    }
     for (const std::string& text : slot.child->take_lines()) {
         std::optional<ReportLine> line = read_report_line(text);
         if (line && slot.runs) {
@@ -230,7 +234,7 @@ void Programs::remove_files(search::Id id) const {
     }
     fs::remove(file_of(id, "reports"), failed);
     remove_folder(file_of(id, std::string(config::parent_suffix)));
-    if (line_.uses_hostfile()) {
+    if (line_.uses("hostfile")) {
         fs::remove(file_of(id, "hosts"), failed);
     }
     for (const char* what : {"output", "errors"}) {

@@ -1,11 +1,11 @@
 #include "next_steps.hpp"
 
 #include "finch/base/format.hpp"
+#include "finch/base/parsed.hpp"
 #include "finch/base/words.hpp"
 #include "finch/search/outcomes.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <variant>
 
@@ -32,16 +32,9 @@ std::string launcher(const store::ArchiveFacts& facts, const Commands& commands)
 
 /// "runs/mnist-2" after "runs/mnist", "runs/mnist-3" after that.
 std::string following_name(const std::string& run) {
-    const std::size_t dash = run.rfind('-');
-    int number = 0;
-    if (dash != std::string::npos && dash + 1 < run.size()) {
-        const char* const end = run.data() + run.size();
-        const auto [at, problem] = std::from_chars(run.data() + dash + 1, end, number);
-        if (problem == std::errc() && at == end && number > 1) {
-            return fmt::format("{}{}", run.substr(0, dash + 1), number + 1);
-        }
-    }
-    return run + "-2";
+    const std::size_t behind = run.rfind('-') + 1;  // npos + 1 is 0
+    const int number = behind > 0 ? parsed<int>(run.substr(behind)).value_or(0) : 0;
+    return number > 1 ? fmt::format("{}{}", run.substr(0, behind), number + 1) : run + "-2";
 }
 
 std::string command(const SummaryInput& input, const std::string& run, const std::vector<std::string>& settings) {

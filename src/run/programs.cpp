@@ -69,6 +69,8 @@ CommandNotes command_notes(const evaluate::CommandLine& line) {
         notes.warnings.push_back(
             fmt::format("search.objective.command: '{}' is no file here{}", word, path_hint(word)));
     }
+    const std::vector<std::string> foreign = line.foreign_placeholders();
+    notes.warnings.insert(notes.warnings.end(), foreign.begin(), foreign.end());
     return notes;
 }
 

@@ -2,12 +2,14 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/parsed.hpp"
 #include "finch/base/words.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -89,15 +91,19 @@ std::vector<Token> tokens_of(const std::string& text) {
 std::optional<std::vector<double>> numbers_of(const ChoiceGene& gene) {
     std::vector<double> numbers;
     for (const std::string& option : gene.options) {
-        double number = 0;
-        const char* const last = option.data() + option.size();
-        const auto [end, error] = std::from_chars(option.data(), last, number);
-        if (error != std::errc{} || end != last) {
+        const auto number = parsed<double>(option);
+        if (!number) {
             return std::nullopt;
         }
-        numbers.push_back(number);
+        numbers.push_back(*number);
     }
     return numbers;
+}
+
+/// Returns a + b, or 0 if the sum is only a rounding error: 0.1 + 0.2 - 0.3.
+double rounded_sum(double a, double b) {
+    constexpr double rounding = 1e-13;
+    return std::abs(a + b) < rounding * (std::abs(a) + std::abs(b)) ? 0 : a + b;
 }
 
 }  // namespace
@@ -296,25 +302,25 @@ Constraint::Constraint(std::string text, const Space& space) : text_(std::move(t
 double Constraint::apply(Operation operation, double a, double b) noexcept {
     switch (operation) {
         case Operation::add:
-            return a + b;
+            return rounded_sum(a, b);
         case Operation::subtract:
-            return a - b;
+            return rounded_sum(a, -b);
         case Operation::multiply:
             return a * b;
         case Operation::divide:
             return a / b;
         case Operation::less:
-            return a < b ? 1 : 0;
+            return rounded_sum(a, -b) < 0 ? 1 : 0;
         case Operation::less_or_equal:
-            return a <= b ? 1 : 0;
+            return rounded_sum(a, -b) <= 0 ? 1 : 0;
         case Operation::greater:
-            return a > b ? 1 : 0;
+            return rounded_sum(a, -b) > 0 ? 1 : 0;
         case Operation::greater_or_equal:
-            return a >= b ? 1 : 0;
+            return rounded_sum(a, -b) >= 0 ? 1 : 0;
         case Operation::equal:
-            return a == b ? 1 : 0;
+            return rounded_sum(a, -b) == 0 ? 1 : 0;
         case Operation::not_equal:
-            return a < b || a > b ? 1 : 0;
+            return rounded_sum(a, -b) < 0 || rounded_sum(a, -b) > 0 ? 1 : 0;
         case Operation::both:
             return a * b;
         case Operation::either:

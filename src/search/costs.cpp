@@ -2,10 +2,10 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/parsed.hpp"
 #include "finch/base/words.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -108,18 +108,20 @@ Limit parse_limit(const std::string& text) {
         throw ConfigError(
             fmt::format("'{}' is no number of a result{}; accepted: {}", name, did_you_mean(name, known), join(known)));
     }
-    Limit limit{*cost, 0, text};
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), limit.most);
-    if (error != std::errc{} || end != number.data() + number.size() || !std::isfinite(limit.most)) {
+    const auto most = parsed<double>(number);
+    if (!most || !std::isfinite(*most)) {
         throw ConfigError(fmt::format("'{}' is no number; {}", number, accepted));
     }
+    Limit limit{*cost, *most, text};
     limit.cost.is_maximised = text[sign] == '>';
     limit.most = limit.cost.is_maximised ? -limit.most : limit.most;
     return limit;
 }
 
 double excess(const Limit& limit, double value) noexcept {
-    return value <= limit.most ? 0 : (value - limit.most) / (limit.most == 0 ? 1 : std::abs(limit.most));
+    constexpr double rounding = 1e-13;
+    const double share = (value - limit.most) / (limit.most == 0 ? 1 : std::abs(limit.most));
+    return share <= rounding ? 0 : share;
 }
 
 const Limit* broken_limit(std::span<const Limit> limits, Quantity quantity, double value) noexcept {

@@ -3,6 +3,7 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/parsed.hpp"
 #include "finch/base/words.hpp"
 
 #include <algorithm>
@@ -36,14 +37,15 @@ std::uint64_t count_of(const ChoiceGene& gene) {
     return gene.options.size();
 }
 
-/// Rounds the value to 15 digits, so that 3 · 0.1 gives 0.3.
+/// Rounds the value to the last of 15 digits of the larger bound, so that -0.7 + 10 · 0.07 gives 0, and to 15 digits of
+/// its own, so that 3 · 0.1 gives 0.3.
 double value_at(const RealGene& gene, std::uint64_t k) {
-    std::array<char, 32> text{};
     const double exact = gene.low + static_cast<double>(k) * gene.step;
-    const auto written = fmt::format_to_n(text.data(), text.size(), "{:.15g}", exact);
-    double value = exact;
-    std::from_chars(text.data(), written.out, value);
-    return k == 0 ? gene.low : clamped(value, gene.low, gene.high);
+    const double largest = std::max(std::abs(gene.low), std::abs(gene.high));
+    const double power = std::pow(10.0, 14 - std::floor(std::log10(largest)));
+    const double rounded = std::round(exact * power) / power + 0.0;  // + 0.0: no negative zero
+    const auto value = parsed<double>(fmt::format("{:.15g}", std::isfinite(rounded) ? rounded : exact));
+    return k == 0 ? gene.low : clamped(value.value_or(exact), gene.low, gene.high);
 }
 
 double value_at(const IntGene& gene, std::uint64_t k) {
@@ -54,30 +56,29 @@ double value_at(const ChoiceGene&, std::uint64_t k) {
     return static_cast<double>(k);
 }
 
-double low_of(const ChoiceGene&) {
-    return 0;
-}
-double step_of(const ChoiceGene&) {
-    return 1;
+/// The bounds and the step of a gene as numbers; of a choice, those of the indices of its options.
+struct Range {
+    double low;
+    double high;
+    double step;
+};
+Range range_of(const ChoiceGene& gene) {
+    return {0, static_cast<double>(gene.options.size() - 1), 1};
 }
 template <class Kind>
-double low_of(const Kind& gene) {
-    return static_cast<double>(gene.low);
-}
-template <class Kind>
-double step_of(const Kind& gene) {
-    return static_cast<double>(gene.step);
+Range range_of(const Kind& gene) {
+    return {static_cast<double>(gene.low), static_cast<double>(gene.high), static_cast<double>(gene.step)};
 }
 
 template <class Kind>
 std::uint64_t nearest(const Kind& gene, double x) {
     const auto last = static_cast<double>(count_of(gene) - 1);
-    return static_cast<std::uint64_t>(clamped(std::round((x - low_of(gene)) / step_of(gene)), 0, last));
+    return static_cast<std::uint64_t>(clamped(std::round((x - range_of(gene).low) / range_of(gene).step), 0, last));
 }
 
 /// Uses integer arithmetic for an integer `x`: doubles cannot number the values of a range that is larger than 2^53.
 std::uint64_t nearest(const IntGene& gene, double x) {
-    if (x != std::round(x) || !(x >= low_of(gene) && x <= static_cast<double>(gene.high))) {
+    if (x != std::round(x) || !(x >= range_of(gene).low && x <= range_of(gene).high)) {
         return nearest<IntGene>(gene, x);
     }
     const auto step = static_cast<std::uint64_t>(gene.step);
@@ -102,17 +103,15 @@ bool is_log(const Kind& gene) {
     return gene.scale == Scale::log;
 }
 
-double snapped(const RealGene& gene, double x) {
-    return is_continuous(gene) ? clamped(x, gene.low, gene.high) : value_at(gene, nearest(gene, x));
+template <class Kind>
+double snapped(const Kind& gene, double x) {
+    return is_continuous(gene) ? clamped(x, range_of(gene).low, range_of(gene).high) : value_at(gene, nearest(gene, x));
 }
 double snapped(const IntGene& gene, double x) {
     // If the step is 1, values are not numbered, because the number would not be exact in a range that is larger than
     // 2^53.
-    return gene.step == 1 ? clamped(std::round(x), low_of(gene), static_cast<double>(gene.high))
+    return gene.step == 1 ? clamped(std::round(x), range_of(gene).low, range_of(gene).high)
                           : value_at(gene, nearest(gene, x));
-}
-double snapped(const ChoiceGene& gene, double x) {
-    return value_at(gene, nearest(gene, x));
 }
 
 /// The interval of real numbers that round to values of an integer gene with Scale::log. The interval begins half a
@@ -128,7 +127,7 @@ Edges edges_of(const IntGene& gene) {
 }
 
 template <class Kind>
-double from_share(const Kind& gene, double u) {
+double from(const Kind& gene, double u) {
     const std::uint64_t count = count_of(gene);
     const double place = std::floor(u * static_cast<double>(count));
     return value_at(gene, std::min(static_cast<std::uint64_t>(place), count - 1));
@@ -136,7 +135,7 @@ double from_share(const Kind& gene, double u) {
 
 double from(const RealGene& gene, double u) {
     if (!is_continuous(gene)) {
-        return from_share(gene, u);
+        return from<RealGene>(gene, u);
     }
     const double value = gene.scale == Scale::log ? std::exp(std::lerp(std::log(gene.low), std::log(gene.high), u))
                                                   : std::lerp(gene.low, gene.high, u);
@@ -144,23 +143,20 @@ double from(const RealGene& gene, double u) {
 }
 double from(const IntGene& gene, double u) {
     if (gene.scale == Scale::linear) {
-        return from_share(gene, u);
+        return from<IntGene>(gene, u);
     }
     const Edges edges = edges_of(gene);
     return snapped(gene, std::exp(std::lerp(std::log(edges.low), std::log(edges.high), u)));
 }
-double from(const ChoiceGene& gene, double u) {
-    return from_share(gene, u);
-}
 
 template <class Kind>
-double share_of(const Kind& gene, double value) {
+double to(const Kind& gene, double value) {
     return (static_cast<double>(nearest(gene, value)) + 0.5) / static_cast<double>(count_of(gene));
 }
 
 double to(const RealGene& gene, double value) {
     if (!is_continuous(gene)) {
-        return share_of(gene, value);
+        return to<RealGene>(gene, value);
     }
     if (!(gene.low < gene.high)) {
         return 0.5;
@@ -172,23 +168,16 @@ double to(const RealGene& gene, double value) {
 }
 double to(const IntGene& gene, double value) {
     if (gene.scale == Scale::linear || count_of(gene) == 1) {
-        return share_of(gene, value);
+        return to<IntGene>(gene, value);
     }
     const Edges edges = edges_of(gene);
     return clamped(std::log(value / edges.low) / std::log(edges.high / edges.low), 0, 1);
 }
-double to(const ChoiceGene& gene, double value) {
-    return share_of(gene, value);
-}
 
-double random_of(const RealGene& gene, RandomStream& random) {
-    return is_continuous(gene) ? from(gene, random.uniform()) : value_at(gene, random.below(count_of(gene)));
-}
-double random_of(const IntGene& gene, RandomStream& random) {
-    return gene.scale == Scale::log ? from(gene, random.uniform()) : value_at(gene, random.below(count_of(gene)));
-}
-double random_of(const ChoiceGene& gene, RandomStream& random) {
-    return value_at(gene, random.below(count_of(gene)));
+template <class Kind>
+double random_of(const Kind& gene, RandomStream& random) {
+    return is_continuous(gene) || is_log(gene) ? from(gene, random.uniform())
+                                               : value_at(gene, random.below(count_of(gene)));
 }
 
 bool accepts(const RealGene& gene, double value) {
@@ -203,7 +192,7 @@ bool accepts(const ChoiceGene& gene, double value) {
 }
 
 std::string text_of(const RealGene&, double value) {
-    return fmt::format("{}", value);
+    return number_text(value);
 }
 std::string text_of(const IntGene&, double value) {
     return fmt::format("{:.0f}", value);
@@ -224,17 +213,8 @@ std::string accepted_by(const ChoiceGene& gene) {
     return "one of " + join(gene.options);
 }
 
-/// Returns the number in `text`, or nothing if `text` is not exactly one number.
-template <class Number>
-std::optional<Number> number_in(const std::string& text) {
-    Number value{};
-    const char* end = text.data() + text.size();
-    const auto [stopped, error] = std::from_chars(text.data(), end, value);
-    return error == std::errc{} && stopped == end ? std::optional(value) : std::nullopt;
-}
-
 std::optional<double> meaning_of(const RealGene& gene, const std::string& text) {
-    const auto value = number_in<double>(text);
+    const auto value = parsed<double>(text);
     if (!value || is_continuous(gene)) {
         return value;
     }
@@ -243,7 +223,7 @@ std::optional<double> meaning_of(const RealGene& gene, const std::string& text) 
     return std::abs(near - *value) <= rounding * gene.step ? near : value;
 }
 std::optional<double> meaning_of(const IntGene&, const std::string& text) {
-    const auto value = number_in<std::int64_t>(text);
+    const auto value = parsed<std::int64_t>(text);
     const auto in_genome = static_cast<double>(value.value_or(0));
     const bool is_exact = value && fmt::format("{:.0f}", in_genome) == text;  // refuses 2^53 + 1 and 007
     return is_exact ? std::optional(in_genome) : std::nullopt;
@@ -254,25 +234,16 @@ std::optional<double> meaning_of(const ChoiceGene& gene, const std::string& text
                                        : std::nullopt;
 }
 
-double high_of(const ChoiceGene& gene) {
-    return static_cast<double>(gene.options.size() - 1);
-}
-template <class Kind>
-double high_of(const Kind& gene) {
-    return static_cast<double>(gene.high);
-}
-
 template <class Kind>
 double moved(const Kind& gene, double value, double ranges) {
-    const double low = low_of(gene);
-    const double high = high_of(gene);
+    const auto [low, high, step] = range_of(gene);
     const double to =
         is_log(gene) ? value * std::exp(ranges * (std::log(high) - std::log(low))) : value + ranges * (high - low);
     const double result = snapped(gene, to);
     if (is_continuous(gene) || result != value || ranges == 0) {
         return result;
     }
-    return snapped(gene, value + (ranges > 0 ? step_of(gene) : -step_of(gene)));
+    return snapped(gene, value + (ranges > 0 ? step : -step));
 }
 
 }  // namespace
@@ -288,7 +259,7 @@ std::optional<std::uint64_t> value_count(const Gene& gene) noexcept {
 }
 
 double first_value(const Gene& gene) noexcept {
-    return std::visit([](const auto& kind) { return low_of(kind); }, gene.kind);
+    return std::visit([](const auto& kind) { return range_of(kind).low; }, gene.kind);
 }
 
 double snap(const Gene& gene, double x) noexcept {

@@ -2,10 +2,10 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/parsed.hpp"
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <span>
 #include <tuple>
 
@@ -47,22 +47,16 @@ bool thin(Individual& individual) {
 }
 
 /// Returns the numbers in "0.3.17" or "17"; empty if `text` has any other form.
-std::vector<std::uint64_t> numbers_between_dots(const std::string& text) {
+std::vector<std::uint64_t> numbers_between_dots(std::string_view text) {
     std::vector<std::uint64_t> numbers;
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    while (true) {
-        std::uint64_t number = 0;
-        const auto [stopped, error] = std::from_chars(at, end, number);
-        if (error != std::errc{} || (stopped != end && *stopped != '.')) {
-            return {};
-        }
-        numbers.push_back(number);
-        if (stopped == end) {
+    while (const auto number = parsed<std::uint64_t>(text.substr(0, text.find('.')))) {
+        numbers.push_back(*number);
+        if (text.find('.') == std::string_view::npos) {
             return numbers;
         }
-        at = stopped + 1;
+        text.remove_prefix(text.find('.') + 1);
     }
+    return {};
 }
 
 }  // namespace

@@ -51,8 +51,12 @@ private:
 
 using Front = std::vector<std::size_t>;
 
-bool may_be_in_front(const Individual* individual) {
-    return individual->outcome != Outcome::pruned && individual->violation == 0;
+/// Returns a predicate: an individual is complete, keeps search.limits and has finite costs (a metric may be NaN).
+auto may_be_in_front(std::span<const Cost> costs) {
+    return [costs](const Individual* one) {
+        const auto is_finite = [one](const Cost& cost) { return std::isfinite(cost_of(cost, *one)); };
+        return one->outcome != Outcome::pruned && one->violation == 0 && std::ranges::all_of(costs, is_finite);
+    };
 }
 
 /// Returns whether a member of `front` dominates `point`. All members of `front` must come before `point` in the order
@@ -147,7 +151,7 @@ ObjectiveValues point_of(const Individual& individual, std::span<const Cost> cos
 
 std::vector<const Individual*> ranked_by_objectives(std::vector<const Individual*> individuals,
                                                     std::span<const Cost> costs, std::size_t count) {
-    const auto behind = std::partition(individuals.begin(), individuals.end(), may_be_in_front);
+    const auto behind = std::partition(individuals.begin(), individuals.end(), may_be_in_front(costs));
     std::vector<const Individual*> others(behind, individuals.end());
     individuals.erase(behind, individuals.end());
     const Points points(points_of(individuals, costs), 1 + costs.size());
@@ -165,7 +169,7 @@ std::vector<const Individual*> ranked_by_objectives(std::vector<const Individual
 }
 
 std::vector<const Individual*> pareto_front(std::vector<const Individual*> individuals, std::span<const Cost> costs) {
-    std::erase_if(individuals, [](const Individual* one) { return !may_be_in_front(one); });
+    std::erase_if(individuals, std::not_fn(may_be_in_front(costs)));
     const Points points(points_of(individuals, costs), 1 + costs.size());
     std::vector<const Individual*> found;
     if (points.size() > 0) {

@@ -2,6 +2,7 @@
 
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/parsed.hpp"
 #include "finch/base/words.hpp"
 
 #include "read_bytes.hpp"
@@ -65,7 +66,7 @@ public:
     /// Removes individuals with impossible values, and reports them in `problems`.
     void check_individuals(const std::string& source) {
         std::erase_if(recovered_.individuals, [&](search::Individual& individual) {
-            search::mark_bad_loss(individual);
+            correct(individual);
             const auto problem = problem_of(individual);
             if (problem) {
                 recovered_.problems.push_back(fmt::format("{}: {}, skipped", source, *problem));
@@ -77,7 +78,7 @@ public:
     /// Takes one record from the file `source`. If the record has impossible values, reports it and leaves it out.
     void take(search::Record record, const std::string& source) {
         if (search::Individual* const individual = search::individual_of(record)) {
-            search::mark_bad_loss(*individual);
+            correct(*individual);
         }
         if (const auto problem = problem_of(record)) {
             recovered_.problems.push_back(fmt::format("{}: {}, skipped", source, *problem));
@@ -98,6 +99,16 @@ public:
     }
 
 private:
+    /// Corrects what earlier versions recorded: losses that are not finite, and 5.55e-17 for a step of 0.
+    void correct(search::Individual& individual) const {
+        search::mark_bad_loss(individual);
+        const auto& genes = recovered_.space.genes;
+        for (std::size_t i = 0; i < std::min(genes.size(), individual.genome.size()); ++i) {
+            if (double& value = individual.genome[i]; std::holds_alternative<search::RealGene>(genes[i].kind)) {
+                value = search::value_in(genes[i], number_text(value)).value_or(value);
+            }
+        }
+    }
     /// Returns the reason why a record is impossible although its bytes are intact.
     [[nodiscard]] std::optional<std::string> problem_of(const search::Record& record) const {
         if (const auto* event = std::get_if<search::Event>(&record)) {

@@ -39,6 +39,7 @@ TEST_CASE("command template: {name} is replaced, {{ and }} become { and }, and o
     CHECK(command("{{lr}}") == "{lr}");
     CHECK(command("") == "");
     CHECK(contains(refusal([] { return command("{lrr}"); }), "{lrr} names no gene; did you mean {lr}?"));
+    CHECK(contains(refusal([] { return command("echo ${HOME}"); }), "; for a shell: $HOME or ${{HOME}};"));
     CHECK(contains(refusal([] { return command("a { b"); }), "has a '{' around no name, at character 3"));
     CHECK(contains(refusal([] { return command("a } b"); }), "has a '}' around no name"));
     CHECK(contains(refusal([] { return command("{1}"); }), "around no name"));

@@ -142,7 +142,19 @@ print("finch loss=0 epoch=9")
     folder.write("run.yaml", config(program, ", epochs: 9", budget=3, search="first: [{case: 0}, {case: 1}, {case: 2}]\n  pruning: {median: {least: 1}}"))
     run(folder, 2, "--fresh")
     check([one[0] for _, one in sorted(results(folder).items())] == ["evaluated", "pruned", "pruned"], f"{results(folder)}")
-passed("the time limit ends all ranks, whichever of them waits")
+    program = script(folder, """
+rank, case = int(os.environ["RANK"]), json.loads(sys.stdin.readline())["genes"]["case"]
+print("finch loss=1\\nfinch loss=0.5")
+if rank == 1 or case > 0:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(1000)
+""")
+    for more, first, silence in (("", 0, 0), (", persistent: true", 1, 0), (", timeout_seconds: 1", 0, 1000)):
+        folder.write("run.yaml", config(program, ", epochs: 2" + more, budget=2, search=f"first: [{{case: {first}}}, {{case: 2}}]"))
+        output = run(folder, 2, "--fresh", FINCH_TEST_SILENCE=str(silence))
+        check(results(folder) == {first: ("evaluated", ""), 2: ("evaluated", "")}, f"{more}: {results(folder)}")
+        check(output.count("it reported its last epoch, has printed nothing") == (silence == 0), f"{more}: {output}")
+passed("the time limit ends all ranks, whichever of them waits; a program that does not exit after its last epoch is ended, and its result counts")
 end_of_short_form()
 
 SPEAKS = """

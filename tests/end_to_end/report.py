@@ -231,7 +231,17 @@ def hypervolume(folder):
         drawn = figure["data"][0]["y"][count - 1]
         check(abs(drawn - area) < 0.01, f"after {count} individuals the hypervolume is {drawn}, expected {area}")
     check(f"loss {reference[0]:.5g}, parameters {reference[1]:.4g}." in text, f"the page does not name the reference point {reference}")
-    passed("the hypervolume is the area that the front dominates")
+    folder.write("nan.yaml", """
+search:
+  objective: {command: "[ {v} = 1 ] && f=nan || f=-{v}; echo finch loss={v} f=$f", shell: true, objectives: [loss, metric.f]}
+  space: {v: {int: [1, 6]}}
+  budget: {evaluations: 6}
+""")
+    folder.run(1, "evolve", "nan.yaml", "--run", "runs/nan")
+    made(folder, "runs/nan", "-o", "nan.html")
+    figures = figures_of(folder.path / "nan.html")
+    check(sorted(trace(figures["The front"], "the front")["y"]) == [2, 3, 4, 5, 6] and figures["The front 2"]["data"][0]["y"][-1] > 0, f"{figures}")
+    passed("the hypervolume is the area that the front dominates; a result with an objective that is NaN is on no front")
 
 
 def folded_parts(folder):

@@ -81,6 +81,24 @@ TEST_CASE("arguments that name files in the start folder become absolute paths; 
     CHECK(may_be_written == std::vector<std::string>{"./result.txt"});
 }
 
+TEST_CASE("foreign_placeholders: genes as other languages write them, unless {lr} is used, too") {
+    const search::Space genes = space();
+    const auto warnings = [&](const std::string& command, const std::string& text) {
+        config::CommandObjective objective;
+        objective.command = command;
+        objective.files = {{"a", "a.tmpl"}};
+        return CommandLine(objective, genes, 5, {{"a", text}}, "/here").foreign_placeholders();
+    };
+
+    CHECK(warnings("run ${lr}", "").front().starts_with("search.objective.command: '${lr}' is not replaced by the "));
+    for (const char* text : {"{{lr}}", "{{ lr }}", "{{ lr|x }}", "{lr:.2e}", "%(lr)s", "@lr@"}) {
+        CHECK_MESSAGE(warnings("run {lr}", text).size() == 1, text);
+        CHECK_MESSAGE(warnings("run", text + std::string("{lr}")).empty(), text);
+    }
+    CHECK(warnings("run", "$lrs $lr").front().starts_with("a.tmpl: '$lr' is not replaced"));
+    CHECK(warnings("run {lr}", "<lr> $lr lr {layers}").empty());
+}
+
 TEST_CASE("environment variables and the JSON line contain the values of the active genes") {
     config::CommandObjective objective;
     objective.command = "true";
@@ -191,18 +209,20 @@ TEST_CASE("scripts without interpreter and programs that only a relative PATH en
 
 TEST_CASE("programs get the value of a fixed gene as written, in arguments, environment and JSON") {
     config::CommandObjective objective;
-    objective.command = "echo {version} {one} {n}";
+    objective.command = "echo {version} {one} {n} {e}";
     search::Space genes;
     genes.genes = {{"version", search::ChoiceGene{{"3.10"}}},
                    {"one", search::ChoiceGene{{"1.0"}, false, true}},
-                   {"n", search::ChoiceGene{{"9007199254740993"}, false, true}}};
+                   {"n", search::ChoiceGene{{"9007199254740993"}, false, true}},
+                   {"e", search::ChoiceGene{{"1e-5"}, false, true}}};
     Individual one;
     one.id = search::Id::make(0, 0, 1);
-    one.genome = {0, 0, 0};
+    one.genome = {0, 0, 0, 0};
     const CommandLine line(objective, genes, 5, {}, "/here");
 
-    CHECK(line.arguments(one, paths) == std::vector<std::string>{"echo", "3.10", "1.0", "9007199254740993"});
+    CHECK(line.arguments(one, paths) == std::vector<std::string>{"echo", "3.10", "1.0", "9007199254740993", "0.00001"});
     CHECK(line.variables(one, paths).at("FINCH_GENE_version") == "3.10");
-    CHECK(line.json(one, paths).find("\"genes\": {\"version\": \"3.10\", \"one\": 1.0, \"n\": 9007199254740993}") !=
+    CHECK(line.json(one, paths)
+              .find("\"genes\": {\"version\": \"3.10\", \"one\": 1.0, \"n\": 9007199254740993, \"e\": 0.00001}") !=
           std::string::npos);
 }

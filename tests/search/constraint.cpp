@@ -36,10 +36,12 @@ std::string problem_of(const std::string& text) {
 }  // namespace
 
 TEST_CASE("constraint: comparisons of numbers and genes; every comparison with NaN is false") {
-    for (const char* text : {"a < b", "a <= b", "a <= 2", "b > a", "b >= 3", "a == 2", "a != b", "2 < 3"}) {
+    for (const char* text : {"a < b", "a <= b", "a <= 2", "b > a", "b >= 3", "a == 2", "a != b", "2 < 3",
+                             "a * 0.1 + 0.4 <= 0.6", "a * 0.1 + 0.4 == 0.6", "a * 0.1 + 0.4 - 0.6 >= 0"}) {
         CHECK_MESSAGE(holds(text), text);
     }
-    for (const char* text : {"b < a", "b <= a", "a > 2", "a >= b", "a == b", "a != 2", "0 / 0 != 1", "0/0 == 0/0"}) {
+    for (const char* text : {"b < a", "b <= a", "a > 2", "a >= b", "a == b", "a != 2", "0 / 0 != 1", "0/0 == 0/0",
+                             "a * 0.1 + 0.4 > 0.6", "a * 0.1 + 0.4 != 0.6", "a * 0.1 + 0.4 <= 0.5999999999"}) {
         CHECK_MESSAGE(!holds(text), text);
     }
 }

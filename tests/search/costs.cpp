@@ -75,6 +75,7 @@ TEST_CASE("parse_limit: NAME <= NUMBER and NAME >= NUMBER, with or without blank
 
     CHECK(upper.cost.metric == "latency");
     CHECK(excess(upper, 0.5) == 0);
+    CHECK(excess(parse_limit("loss <= 0.3"), 0.1 + 0.2) == 0);
     CHECK(excess(upper, 0.75) == doctest::Approx(0.5));
     CHECK(excess(lower, -0.9) == 0);
     CHECK(excess(lower, -0.45) == doctest::Approx(0.5));

@@ -107,6 +107,9 @@ TEST_CASE("value_text writes values as in a configuration file") {
     CHECK(value_text(units, -2) == "-2");
     CHECK(value_text(rate, 0.00316) == "0.00316");
     CHECK(value_text(share, 1) == "1");
+    for (const char* text : {"-0.00001", "0.0000012345", "1.0e-07", "1.5e-07", "1.0e+20", "123456789012"}) {
+        CHECK(value_text(rate, std::stod(text)) == text);  // PyYAML takes 1e-07 for a word
+    }
     CHECK(value_text(activation, 1) == "sigmoid");
     CHECK(genome_text(four_kinds, {3, 0.001, 0.5, 0}) == "units = 3, rate = 0.001, share = 0.5, activation = relu");
 }

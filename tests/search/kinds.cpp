@@ -69,6 +69,11 @@ TEST_CASE("a real gene with a step takes the values low + k·step equally often,
     CHECK(value_text(tenths, from_unit(tenths, 0.6)) == "0.3");
     CHECK(value_count(tenths) == 6);
     CHECK(value_count(odd) == 7);
+    for (const auto& [high, step] : {std::pair(0.7, 0.07), {3e-20, 1e-20}, {1.2, 0.3}, {9e22, 1e22}, {1e5, 0.1}}) {
+        const Gene gene{"through_zero", RealGene{-high, high, Scale::linear, step}};
+        CHECK(value_text(gene, snap(gene, step * 1e-9)) == "0");
+        CHECK(value_text(gene, snap(gene, -step * 1.1)) == value_text(gene, -step));
+    }
 }
 
 TEST_CASE("a whole number with a step takes the values low + k·step up to high equally often") {

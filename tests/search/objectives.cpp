@@ -175,6 +175,14 @@ TEST_CASE("ranked_by_objectives: pruned individuals and those that break limits 
     }
 
     CHECK(order == std::vector<std::uint32_t>{3, 4, 1, 5, 2});
+    for (const double seconds : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+        const std::vector<Individual> some{with_costs(1, 0.2, 1, seconds), with_costs(2, 0.3, 9, 2),
+                                           with_costs(3, 0.4, 8, 1), with_costs(4, 0.1, 9, seconds)};
+        CHECK(ids(ranked_by_objectives(pointers(some), two_costs, 4)) ==
+              std::vector{some[1].id, some[2].id, some[3].id, some[0].id});
+        CHECK(volume_of(pareto_front(pointers(some), two_costs), two_costs));
+        CHECK(pareto_front({&some[0], &some[3]}, two_costs).empty());
+    }
     CHECK(ids(ranked_by_objectives(pointers(all), one_cost, 2)).size() == 2);
     CHECK(pareto_front(pointers(all), one_cost).size() == 1);
     CHECK(pareto_front({&all[0], &all[1]}, one_cost).empty());

@@ -1,4 +1,6 @@
 """Writes the configuration of a run's best individual: that of the run with every gene frozen at its value."""
+import re
+
 import yaml
 
 
@@ -17,7 +19,8 @@ def value_text(text, node, gene, value):
     if gene.kind == "choice":
         options = child(node, "choice").value
         return next(source(text, option) for option in options if option.value == str(value))
-    return str(int(value)) if gene.kind == "int" else repr(float(value))
+    # YAML 1.1 reads 1e-07 as a word, and 1.0e-07 as a number.
+    return str(int(value)) if gene.kind == "int" else re.sub(r"^(-?\d+)e", r"\1.0e", repr(float(value)))
 
 
 def config_of_best(run):

@@ -285,7 +285,7 @@ def grid_of(gene, most=24):
 def pareto(run):
     """Draws the first two objectives against each other, and the Pareto front of all objectives."""
     names, cost, table = run.objectives, run.cost_columns[0], run.complete
-    allowed = table[table.violation == 0]
+    allowed = run.on_fronts(table)
     if allowed.empty:
         return NONE_TRAINED
     front = allowed[analysis.front_of(run.objective_values(allowed))].sort_values("loss")
@@ -306,8 +306,7 @@ def pareto(run):
 
 def hypervolume(run):
     """Returns the figure of the hypervolume against evaluations, and a sentence that names the reference point."""
-    table = analysis.best_so_far(run)[0]
-    table = table[(table.outcome != "pruned") & (table.violation == 0)]
+    table = run.on_fronts(analysis.best_so_far(run)[0])
     found = analysis.hypervolumes(run.objective_values(table)) if len(run.objectives) == 2 and len(table) else None
     if found is None:
         return None, ""

@@ -38,7 +38,7 @@ class Gene:
             return str(value) in texts
         # A condition may name a value that a frozen gene no longer has. NaN is equal to no value.
         numbers = pandas.to_numeric(pandas.Series(texts), errors="coerce")
-        return bool(np.isclose(numbers, value, rtol=1e-9, atol=0).any())
+        return bool(np.isclose(numbers, value, rtol=1e-9, atol=1e-9 * self.step).any())
 
 
 @dataclasses.dataclass
@@ -143,6 +143,11 @@ class Run:
         """Returns the objectives of the rows of `table` (individuals, objectives); smaller is better."""
         signs = [1, *(-1 if name.startswith("-") else 1 for name in self.objectives[1:])]
         return table[["loss", *self.cost_columns]].to_numpy(float) * signs
+
+    def on_fronts(self, table):
+        """Returns the rows of `table` that may be on a front: complete, within the limits, with numbers as objectives."""
+        rows = table[(table.outcome != "pruned") & (table.violation == 0)]
+        return rows[np.isfinite(self.objective_values(rows)).all(axis=1)]
 
     @property
     def measure(self):

@@ -45,9 +45,9 @@ struct Question {
     int gpus_per_node = 0;
     bool ranks_are_known = true;  ///< false: --nodes without --ranks-per-node, so one rank per node
 };
-/// Returns the nodes that the options give, otherwise the nodes of the Slurm allocation. Throws ConfigError if the
-/// options give no nodes and there is no allocation.
-[[nodiscard]] Question question_of(const PlanOptions& options);
+/// Returns the nodes that the options give, otherwise the nodes of the Slurm allocation. If there is none, prints that
+/// the plan is for this machine, and returns it with ranks for all its cores.
+[[nodiscard]] Question question_of(const PlanOptions& options, const config::Config& config);
 
 /// Returns the checked configuration. Prints notes about the first guesses (search.first).
 [[nodiscard]] config::Config load_to_plan(const PlanOptions& options);

@@ -46,7 +46,7 @@ private:
     static constexpr double seconds_between_looks = 0.05;  ///< for polls of all ranks of a worker
 
     /// The reason for ending a program.
-    enum class EndReason { none, failed_elsewhere, misreported, pruned, timed_out };
+    enum class EndReason { none, failed_elsewhere, misreported, pruned, timed_out, complete };
     struct Running : Evaluation {
         /// Set if pruning ends it: its pruning with the rung where it ends. Until its end, `individual` has the pruning
         /// of before: other leaders must not hear that it continued, and a later start must prune it if it is stopped.
@@ -80,6 +80,8 @@ private:
     void leave_out(double since);
     void decide(std::uint32_t slot, const Programs::Standing& standing);
     void end(std::uint32_t slot, EndReason why, double grace_seconds);
+    [[nodiscard]] bool has_reported_all(const Running& running) const;
+    [[nodiscard]] bool never_exits(std::uint32_t slot);
     [[nodiscard]] bool may_be_of_a_stop(std::uint32_t slot, const Programs::Standing& standing);
     [[nodiscard]] std::optional<search::Individual> ended(std::uint32_t slot, Programs::Fault fault);
     [[nodiscard]] std::string problem_of(const Running& running, bool failed) const;
@@ -100,7 +102,9 @@ private:
     double last_seconds_ = std::numeric_limits<double>::infinity();  ///< duration of the evaluation that ended last
     bool has_copied_ = false;                                        ///< since the last look()
     int not_started_ = 0;                                            ///< programs that could not be started, in a row
-    bool has_warned_of_checkpoint_ = false;                          ///< that a rung has no checkpoint for heirs
+    double seconds_of_silence_;                                      ///< before a program is taken to never exit
+    bool has_warned_of_silence_ = false;
+    bool has_warned_of_checkpoint_ = false;  ///< that a rung has no checkpoint for heirs
 };
 
 }  // namespace finch::evaluate

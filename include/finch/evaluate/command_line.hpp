@@ -48,8 +48,8 @@ public:
     /// Returns the rendered templates. The keys are the names of files in the evaluation's folder.
     [[nodiscard]] std::map<std::string, std::string> files(const search::Individual& individual,
                                                            const Paths& paths) const;
-    /// True if the command or a template contains {hostfile}.
-    [[nodiscard]] bool uses_hostfile() const;
+    /// True if the command or a template contains {NAME}.
+    [[nodiscard]] bool uses(const std::string& name) const;
     /// An argument that was replaced by the path of a file in the folder where Finch was started.
     struct SharedFile {
         std::string argument;
@@ -64,6 +64,8 @@ public:
     /// Returns an argument that names no file although it should: a script by its extension, or a path that begins with
     /// ~/, which only a shell expands. Returns an empty text if there is none or if a shell runs the command.
     [[nodiscard]] std::string absent_script() const;
+    /// Returns warnings about placeholders of genes as other languages write them: {{lr}}, ${lr}, %(lr)s.
+    [[nodiscard]] std::vector<std::string> foreign_placeholders() const;
     /// Returns the program to start; empty if a shell runs the command or if the program's name contains a placeholder.
     [[nodiscard]] std::string program() const;
 

@@ -56,6 +56,8 @@ public:
     /// Returns the last lines that a program with exit code 0 wrote to standard error. Returns the lines of the lowest
     /// rank that wrote any; may be empty. Valid after a `release` Order.
     [[nodiscard]] const std::string& last_errors() const noexcept { return last_errors_; }
+    /// Returns when this rank's program last printed anything or received the individual, in steady seconds.
+    [[nodiscard]] double last_printed(std::uint32_t slot) const { return slots_.at(slot).printed; }
     /// Returns the joules of the last released evaluation in this start, on all ranks. Valid after a `release` Order.
     [[nodiscard]] double joules() const noexcept { return joules_; }
     /// Returns how many seconds before its release the last released evaluation had ended on all ranks; 0: not known.
@@ -89,6 +91,8 @@ private:
         double ended_at = 0;        ///< Unix seconds
         bool is_evaluated = false;  ///< true from its start to its release
         double began = 0;           ///< steady seconds
+        double printed = 0;         ///< steady seconds
+        std::size_t bytes = 0;      ///< printed until then
     };
     /// The end of an evaluation on one rank.
     struct RankEnd {

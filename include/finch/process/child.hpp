@@ -60,6 +60,8 @@ public:
     /// Return the kept part of standard output and of standard error so far.
     [[nodiscard]] std::string output() const { return output_.text(); }
     [[nodiscard]] std::string errors() const { return errors_.text(); }
+    /// Returns the number of bytes of standard output and standard error so far.
+    [[nodiscard]] std::size_t bytes() const noexcept { return output_.total() + errors_.total(); }
 
     /// True if there are lines to take or the program has ended, as of the last transfer().
     [[nodiscard]] bool has_something() const noexcept { return lines_.has_lines() || ended_.has_value(); }

@@ -16,6 +16,8 @@ public:
     void append(std::string_view text);
     /// Returns the kept text. If bytes are missing, a line "… N bytes left out …" separates the two parts.
     [[nodiscard]] std::string text() const;
+    /// Returns the number of bytes of the text, kept or not.
+    [[nodiscard]] std::size_t total() const noexcept { return total_; }
 
 private:
     [[nodiscard]] std::string_view tail() const;

@@ -18,8 +18,8 @@ public:
     /// Throws ConfigError if `text` is invalid: "column 9: …; accepted: …".
     Constraint(std::string text, const Space& space);
 
-    /// Returns whether `genome` satisfies the constraint. `active`: the active genes of `genome`. A constraint that
-    /// names an inactive gene is always satisfied. A comparison with NaN (0 / 0) is false.
+    /// Returns whether `genome` obeys the constraint, up to rounding errors. `active`: the active genes of `genome`. A
+    /// constraint that names an inactive gene always holds. A comparison with NaN (0 / 0) is false.
     [[nodiscard]] bool holds(const Genome& genome, const std::vector<bool>& active) const;
     [[nodiscard]] const std::string& text() const noexcept { return text_; }
 

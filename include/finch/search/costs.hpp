@@ -53,7 +53,7 @@ struct Limit {
 /// Parses "NAME <= NUMBER" or "NAME >= NUMBER". Throws ConfigError: what is wrong, and what is accepted.
 [[nodiscard]] Limit parse_limit(const std::string& text);
 
-/// Returns by how much `value` exceeds a limit, as a share of the bound (of 1, if the bound is 0); 0 if it does not.
+/// Returns by how much `value` exceeds a limit, as a share of the bound (1, if it is 0); 0 up to a rounding error.
 [[nodiscard]] double excess(const Limit& limit, double value) noexcept;
 
 /// Returns the first limit of `quantity` that `value` breaks, or null.

@@ -126,8 +126,8 @@ struct Space {
 /// genome. A gene that has just become active has no value of its own yet.
 [[nodiscard]] Genome draw_missing(const Space& space, Genome genome, std::vector<bool> chosen, RandomStream& random);
 
-/// Returns a value as text, as in a configuration: "relu", "6", "0.00316". A real number is written as the shortest
-/// text that parses to the same bits.
+/// Returns a value as text, as in a configuration: "relu", "6", "0.00316". A real number is written by number_text(),
+/// so that PyYAML reads it as a number.
 [[nodiscard]] std::string value_text(const Gene& gene, double value);
 
 /// Returns `genome` as text for people: "lr = 0.003162, activation = relu". Real values have four digits, and inactive

@@ -19,16 +19,16 @@ struct ObjectiveValues {
 
 /// Sorts `individuals` by non-dominated sorting and crowding distance as in NSGA-II (Deb, Pratap, Agarwal and Meyarivan
 /// 2002). The loss is the first objective. Individuals are ordered by front, within a front by decreasing crowding
-/// distance, then by better(). Individuals that were pruned or break search.limits come behind all others, in the order
-/// of better(). Returns whole fronts until they have at least `count` individuals, or all individuals if
-/// there are fewer. All individuals must have a comparable loss; their input order does not matter. Takes O(n log n)
-/// time for one cost. For more costs, it takes O(n log n) comparisons of an individual with a front.
+/// distance, then by better(). Individuals that were pruned, break search.limits or have a cost that is not finite come
+/// behind all others, in the order of better(). Returns whole fronts until they have at least `count` individuals, or
+/// all individuals if there are fewer. All individuals must have a comparable loss; their input order does not matter.
+/// Takes O(n log n) time for one cost. For more costs, it takes O(n log n) comparisons of an individual with a front.
 [[nodiscard]] std::vector<const Individual*> ranked_by_objectives(std::vector<const Individual*> individuals,
                                                                   std::span<const Cost> costs, std::size_t count);
 
 /// Returns the individuals that are not dominated by any other, in the order of better(), without those that were
-/// pruned or break search.limits. An individual dominates another if its loss and all its `costs` are smaller or equal,
-/// and at least one of them is smaller. All individuals must have a comparable loss.
+/// pruned, break search.limits or have a cost that is not finite. An individual dominates another if its loss and all
+/// its `costs` are smaller or equal, and at least one of them is smaller. All individuals must have a comparable loss.
 [[nodiscard]] std::vector<const Individual*> pareto_front(std::vector<const Individual*> individuals,
                                                           std::span<const Cost> costs);
 
