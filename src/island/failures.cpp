@@ -51,13 +51,17 @@ std::optional<std::string> Failures::ended(const search::Individual& one, const 
         worker.next_start = 0;
         return std::nullopt;
     }
+    retry_if_due(one, population);
+    const std::vector<std::string> places = tried(one, population);
+    if (places.size() > 1 && places[1] != places[0]) {
+        return std::nullopt;  // the genes failed elsewhere, too: the worker is not at fault
+    }
     ++worker.failures;
     pause(one.attempt.worker, now);
-    retry_if_due(one, population);
     const auto succeeds = [](const Worker& other) { return other.has_ended && other.failures == 0; };
     if (!worker.is_sick() || std::none_of(workers_.begin(), workers_.end(), succeeds) ||
         std::pow(past_failed_ / std::max(1.0, past_ended_), worker.failures) >= rare_chance ||
-        !told_.insert(tried(one, population).front()).second) {
+        !told_.insert(places.front()).second) {
         return std::nullopt;
     }
     return fmt::format(
@@ -111,7 +115,8 @@ std::optional<search::Id> Failures::take_retry(std::int32_t worker, const search
             return !one.has_left && !one.is_sick() && std::find(places.begin(), places.end(), place) == places.end();
         };
         const bool has_fit = std::any_of(workers_.begin(), workers_.end(), is_fit);
-        const bool is_taken = has_fit ? is_fit(at(worker)) : failed->outcome == search::Outcome::failed;
+        const bool is_late = !has_fit || (waiting_.size() > workers() && !at(worker).is_sick());
+        const bool is_taken = is_fit(at(worker)) || (is_late && failed->outcome == search::Outcome::failed);
         id = is_taken || !has_fit ? waiting_.erase(id) : id + 1;
         if (is_taken) {
             return failed->id;

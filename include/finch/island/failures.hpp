@@ -35,7 +35,7 @@ public:
     /// or have left: the others will probably fail, too. Else returns 0.
     [[nodiscard]] std::int64_t in_vain() const;
     /// Removes and returns the next individual that `worker` must retry. A worker that fails itself, or on whose node
-    /// the genes failed, retries them only if there is no other, and not if they were out of memory.
+    /// the genes failed, retries them only if there is no other or many wait, and not if they were out of memory.
     [[nodiscard]] std::optional<search::Id> take_retry(std::int32_t worker, const search::Population& population);
 
 private:
