@@ -11,7 +11,6 @@ namespace {
 
 constexpr double longest_pause = 60;   // s
 constexpr double usual_chance = 0.01;  // failures in a row with at least this probability cause no pause
-constexpr double rare_chance = 0.001;  // with a smaller one a warning
 
 }  // namespace
 
@@ -51,13 +50,16 @@ std::optional<std::string> Failures::ended(const search::Individual& one, const 
         worker.next_start = 0;
         return std::nullopt;
     }
+    retry_if_due(one, population);
+    const std::vector<std::string> places = tried(one, population);
+    if (places.back() != places.front()) {
+        return std::nullopt;  // the genes failed elsewhere, too: the worker is not at fault
+    }
     ++worker.failures;
     pause(one.attempt.worker, now);
-    retry_if_due(one, population);
     const auto succeeds = [](const Worker& other) { return other.has_ended && other.failures == 0; };
-    if (!worker.is_sick() || std::none_of(workers_.begin(), workers_.end(), succeeds) ||
-        std::pow(past_failed_ / std::max(1.0, past_ended_), worker.failures) >= rare_chance ||
-        !told_.insert(tried(one, population).front()).second) {
+    if (worker.next_start < now + 3 * std::min(1.0, mean_seconds_) ||
+        std::none_of(workers_.begin(), workers_.end(), succeeds) || !told_.insert(places.front()).second) {
         return std::nullopt;
     }
     return fmt::format(
@@ -70,8 +72,8 @@ void Failures::pause(std::int32_t worker, double now) {
     const double usual = past_failed_ / std::max(1.0, past_ended_);
     const double free = usual > 0 ? std::max(1.0, std::ceil(std::log(usual_chance) / std::log(usual))) : 1;
     const double doublings = static_cast<double>(at(worker).failures) - free;
-    const double longest = std::max(longest_pause, mean_seconds_);
-    const double seconds = std::min(longest, std::min(1.0, mean_seconds_) * std::exp2(doublings));
+    const double seconds =
+        std::min(std::max(longest_pause, mean_seconds_), std::min(1.0, mean_seconds_) * std::exp2(doublings));
     at(worker).next_start = now + (doublings >= 0 ? seconds : 0);
 }
 
@@ -83,9 +85,9 @@ bool Failures::must_wait(std::int32_t worker, double now) const {
 }
 
 std::int64_t Failures::in_vain() const {
-    const auto ended = std::count_if(workers_.begin(), workers_.end(),
-                                     [](const Worker& one) { return one.has_left || one.has_ended; });
-    return has_result_ || 2 * ended <= std::ssize(workers_) ? 0 : ended_;
+    const auto known = [](const Worker& one) { return one.has_left || one.has_ended; };
+    return has_result_ || 2 * std::count_if(workers_.begin(), workers_.end(), known) <= std::ssize(workers_) ? 0
+                                                                                                             : ended_;
 }
 
 std::vector<std::string> Failures::tried(const search::Individual& one, const search::Population& all) const {
@@ -111,7 +113,8 @@ std::optional<search::Id> Failures::take_retry(std::int32_t worker, const search
             return !one.has_left && !one.is_sick() && std::find(places.begin(), places.end(), place) == places.end();
         };
         const bool has_fit = std::any_of(workers_.begin(), workers_.end(), is_fit);
-        const bool is_taken = has_fit ? is_fit(at(worker)) : failed->outcome == search::Outcome::failed;
+        const bool is_late = !has_fit || (waiting_.size() > workers() && !at(worker).is_sick());
+        const bool is_taken = is_fit(at(worker)) || (is_late && failed->outcome == search::Outcome::failed);
         id = is_taken || !has_fit ? waiting_.erase(id) : id + 1;
         if (is_taken) {
             return failed->id;

@@ -28,8 +28,6 @@ TEST_CASE(
     "failures: an ill worker spends few evaluations, its node is named once, and healthy workers do the retries") {
     for (const auto& [ill_at, retries, slots, outcome] :
          {std::tuple{5.0, 0, 1, Outcome::failed}, {5.0, 2, 2, Outcome::failed}, {0.0, 1, 1, Outcome::out_of_memory}}) {
-        CAPTURE(ill_at);
-        CAPTURE(slots);
         World world(3, 2, evaluations(100), search::ExchangeKind::pollination);
         world.node_of_worker = {"n1", "n2", "n3"};
         world.looks = {1000, ill_at > 0 ? 1000 : 1, 1000};
@@ -44,7 +42,6 @@ TEST_CASE(
         REQUIRE(world.run(plenty));
 
         const search::Population all = world.recorded();
-        CHECK(world.workers_[0]->exit_reason() == ExitReason::complete);
         CHECK(all.evaluations() == 100);
         int failed = 0;
         int retried = 0;

@@ -92,9 +92,7 @@ TEST_CASE("retries: records that name each other as predecessors are not retried
     CHECK_FALSE(Failures(1, 1, 2, population).take_retry(0, population).has_value());
 }
 
-TEST_CASE(
-    "retries: an evaluation is not retried without the option, or if it never started or had no memory on the only "
-    "worker") {
+TEST_CASE("retries: none without the option, of what never started, or of what had no memory on the only worker") {
     World world(2, 1, evaluations(40), search::ExchangeKind::none);
     world.fails = is_on_the_right;
     REQUIRE(world.run(100000));

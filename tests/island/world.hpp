@@ -198,7 +198,7 @@ private:
             evaluators_.push_back(std::make_unique<SteppedEvaluator>(slots, 5 + 7 * i));
             evaluators_.back()->exists = exists;
             evaluators_.back()->fails = fails;
-            evaluators_.back()->now = &now_;
+            evaluators_.back()->now = node_of_worker.empty() ? nullptr : &now_;
             evaluators_.back()->failure = failure;
             evaluators_.back()->epochs = epochs;
             evaluators_.back()->noise = noise;

@@ -11,7 +11,7 @@ Individual ended(std::uint32_t number, Outcome outcome, const std::string& probl
     Individual individual = samples::bred(number);
     individual.outcome = outcome;
     individual.problem = problem;
-    individual.node = problem.empty() ? "n2" : "n1";
+    individual.node = number == 5 && problem.empty() ? "n2" : "n1";
     return individual;
 }
 

@@ -24,7 +24,6 @@ public:
     /// `best_known` returns the best individual that this leader knows, if any. The leader writes an individual's
     /// weights to disk only if the individual is better than `best_known`. A leader knows its own results, so the
     /// worker that trained the run's best individual always keeps its weights. The weights of repeats are always kept.
-    /// `run`: the run's number; files of other runs are ignored.
     CnnEvaluator(const config::Config& config, Slots& slots, const comm::Group& group, store::RunDirectory directory,
                  int worker, std::uint64_t run, std::function<std::optional<search::Standing>()> best_known);
 
@@ -89,7 +88,7 @@ private:
     Slots& slots_;
     store::RunDirectory directory_;
     int worker_;
-    std::uint64_t run_;
+    std::uint64_t run_;  ///< the run's number; files of other runs are ignored
     std::function<std::optional<search::Standing>()> best_known_;
     std::function<const search::Population&()> population_;
     ParentWeights parent_weights_;

@@ -23,8 +23,7 @@ public:
     /// Receives a leader's lease message. answers() returns the answer to a request.
     void receive(const search::LeaseMessage& message);
     /// Returns the answers to all open requests; each answer names its `worker`. Requests that must wait for the final
-    /// choice stay unanswered, and requests of failing workers that must wait (Failures) while leases are left. A grant
-    /// may name a failed individual that the worker must retry. `population`: all known individuals.
+    /// choice stay unanswered, and those of pausing workers while leases are left. A grant may name one to retry.
     [[nodiscard]] std::vector<search::LeaseMessage> answers(const search::Population& population);
     [[nodiscard]] LeaseServer& leases() noexcept { return leases_; }
     [[nodiscard]] const LeaseServer& leases() const noexcept { return leases_; }

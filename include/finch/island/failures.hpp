@@ -25,7 +25,6 @@ public:
     std::optional<std::string> ended(const search::Individual& one, const search::Population& population, double now);
     /// Begins a pause of `worker`, which has failed or got a lease.
     void pause(std::int32_t worker, double now);
-    /// `worker` starts nothing more.
     void left(std::int32_t worker) { left_ += std::exchange(at(worker).has_left, true) ? 0 : 1; }
     [[nodiscard]] std::size_t workers() const noexcept { return workers_.size(); }
 
@@ -35,7 +34,7 @@ public:
     /// or have left: the others will probably fail, too. Else returns 0.
     [[nodiscard]] std::int64_t in_vain() const;
     /// Removes and returns the next individual that `worker` must retry. A worker that fails itself, or on whose node
-    /// the genes failed, retries them only if there is no other, and not if they were out of memory.
+    /// the genes failed, retries them only if there is no other or many wait, and not if they were out of memory.
     [[nodiscard]] std::optional<search::Id> take_retry(std::int32_t worker, const search::Population& population);
 
 private:
@@ -44,7 +43,7 @@ private:
         double next_start = 0;
         std::string node;        ///< of its last evaluation
         bool has_ended = false;  ///< an evaluation, with any outcome
-        bool has_left = false;
+        bool has_left = false;   ///< starts nothing more
         [[nodiscard]] bool is_sick() const { return failures >= 3; }
     };
     [[nodiscard]] Worker& at(std::int32_t worker) { return workers_.at(static_cast<std::size_t>(worker)); }
