@@ -2,33 +2,39 @@
 """images_to_hdf5.py FOLDER FILE [--size HEIGHT WIDTH] [--grey]: writes images to HDF5 for `data: {kind: hdf5}`.
 
 FOLDER contains training/CLASS/*.png and optionally validation/CLASS/* and test/CLASS/*. The files may be .jpg, .tif or
-any other format that Pillow reads, and may be in folders below CLASS. The names `train`, `val` and `valid` are
-accepted, too. If FOLDER itself contains the folders of the classes, all images are training images. Classes are
-numbered in the order of their names; the attribute `classes` lists the names. GROUP/files lists the file names, in the
-order of the images. The images are contiguous, for `data.memory: streamed`. `data: {kind: folder}` reads PNG and JPEG
-files with the same rules and the same pixels, but at each start.
+any other format that Pillow reads, and may be in folders below CLASS. Other names of sets are accepted, too: train,
+train_images, seg_train, Training, val, valid, dev, testing, test_set and the like. If FOLDER itself contains the
+folders of the classes, all images are training images. Classes are numbered in the order of their names; the attribute
+`classes` lists the names. GROUP/files lists the file names, in the order of the images. The images are contiguous, for
+`data.memory: streamed`. `data: {kind: folder}` reads PNG and JPEG files with the same rules and the same pixels, but at
+each start.
 
-The script rotates images according to their EXIF orientation. It stops with an error if it cannot store a file
-unchanged: more than 8 bits (see --floats), numbers that Pillow scales or float32 rounds, more channels than colours,
-transparent pixels (see --background), several pages or frames, a broken file. It counts the files that it skips: hidden
-files, files without the extension of an image, dead links. Needs h5py, numpy and Pillow.
+The script rotates images according to their EXIF orientation, or tiff:Orientation in XMP if EXIF has none. It stops
+with an error that lists all files that it cannot store unchanged: more than 8 bits (see --floats), numbers that Pillow
+scales or float32 rounds, more channels than colours, transparent pixels (see --background), several pages or frames, a
+broken file. It counts the files that it skips (hidden files, files without the extension of an image, dead links), and
+images with damaged EXIF data. Needs h5py, numpy and Pillow.
 """
 import argparse
 import os
 import pathlib
 import re
+import struct
 import sys
 import warnings
 
 try:
     import h5py
     import numpy as np
-    from PIL import Image, ImageOps, UnidentifiedImageError
+    from PIL import Image, UnidentifiedImageError
 except ImportError as error:
     sys.exit(f"images_to_hdf5.py needs the Python package {error.name or error}: tools/install.sh --report installs all that it needs for /usr/bin/python3; "
              f"then start /usr/bin/python3 {sys.argv[0]}")
 
-GROUPS = {"training": "training", "train": "training", "validation": "validation", "valid": "validation", "val": "validation", "test": "test"}
+GROUPS = ("training", "validation", "test")
+FILLER = "(?:set|data|dataset|split|folder|seg|x|images?|imgs?|photos?|pictures?|files?)"
+SETS = rf"\b(?:(train|training)|(val|valid|validation|dev)|(tests?|testing)){FILLER}?\b"  # by GROUPS
+MOST_LISTED = 50  # refused files in a message
 LITTER = ("__macosx", "thumbs.db", "desktop.ini", "@eadir")
 UNREADABLE = ("BUFR", "GRIB", "HDF5", "MPEG", "WMF")  # formats that Pillow recognises, but cannot read
 Image.init()
@@ -94,6 +100,8 @@ def images_below(folder, around, notes):
             skip(path, "", notes)
         elif path.is_dir() and path.resolve() in around:
             notes.add("skipped links to a folder that contains them", path)
+        elif path.is_dir() and set_name(path) in (("validation", ""), ("test", "")):
+            raise Refused(f"{path}: is a set within a class; expected test/CLASS, not CLASS/test; or give it another name")
         elif path.is_dir():
             yield from images_below(path, around, notes)
         elif not path.is_file():
@@ -162,7 +170,7 @@ def numbers_of(image, size, path):
         raise Refused(f"{path}: holds infinite numbers or NaN; expected finite ones")
     if numbers.dtype.kind in "iu" and not np.array_equal(pixels.astype(np.int64), numbers):
         raise Refused(f"{path}: holds whole numbers that float32 would round, as all above 16777216 that are odd; scale it first")
-    return np.asarray(Image.fromarray(pixels).resize((size[1], size[0]))) if size else pixels
+    return np.asarray(resized(Image.fromarray(pixels), size))
 
 
 def without_alpha(image, path, background):
@@ -190,12 +198,7 @@ def convert(image, path, given, notes):
         remedy = "give --floats to store its numbers as they are, or save it with 8" if is_number(image) else "save it with 8, or in grey"
         raise Refused(f"{path}: has more than 8 bits in each channel, which would be cut off (mode {image.mode}); {remedy}")
     check_numbers(image, path)
-    is_turned = image.format == "TIFF" and image.tag_v2.get(0x0112, 1) in range(2, 9)  # Pillow's load() turns it
-    image.load()
-    if image.format != "TIFF" and image.getexif().get(0x0112, 1) in range(2, 9):
-        image = ImageOps.exif_transpose(image)
-        is_turned = True
-    notes.add("turned as EXIF says", path, is_turned)
+    image = upright(image, path, notes)
     if is_deep:
         pixels = numbers_of(image, given.size, path)
         return np.repeat(pixels[..., None], 1 if given.grey else 3, axis=2), True
@@ -203,7 +206,7 @@ def convert(image, path, given, notes):
     if image.mode == "LAB":
         raise Refused(f"{path}: has colours of CIELAB, which Pillow does not convert; save it as RGB")
     image = image.convert("RGB" if image.mode == "P" else image.mode).convert("L" if given.grey else "RGB")
-    image = image.resize((given.size[1], given.size[0])) if given.size else image
+    image = resized(image, given.size)
     return np.asarray(image, np.float32 if given.floats else np.uint8).reshape(image.height, image.width, -1), False
 
 
@@ -226,54 +229,139 @@ def pixels_of(path, given, notes):
     return result
 
 
-def write_group(file, group, folder, classes, given, notes):
+def exif_orientation(exif):
+    """Returns the orientation in EXIF data that begin with a TIFF header; 0 if they have none. Raises ValueError or
+    struct.error if the data are damaged."""
+    order = {b"II*\0": "<", b"MM\0*": ">"}.get(exif[:4])
+    if order is None:
+        raise ValueError
+    at, = struct.unpack_from(order + "I", exif, 4)
+    entries, = struct.unpack_from(order + "H", exif, at)
+    for entry in range(at + 2, at + 2 + 12 * entries, 12):
+        tag, kind, count = struct.unpack_from(order + "HHI", exif, entry)
+        value, = struct.unpack_from(order + ("H2x" if kind == 3 else "I"), exif, entry + 8)
+        if (tag, count) == (0x0112, 1):
+            return value if kind in (3, 4) and 1 <= value <= 8 else 1
+    return 0
+
+
+def orientation(image):
+    """Returns the orientation of a loaded image that is no TIFF, 1 to 8, and the kind of metadata that has it. (What
+    Image.getexif() finds depends on the version of Pillow.)"""
+    exif = image.info.get("exif") or bytes.fromhex("".join(image.info.get("Raw profile type exif", "").split("\n")[3:]))
+    while exif[:5] == b"Exif\0":
+        exif = exif[6:]
+    found = exif_orientation(exif) if exif else 0
+    if found:
+        return found, "EXIF"
+    segments = [data for name, data in getattr(image, "applist", ()) if name == "APP1" and data.startswith(b"http://ns.adobe.com/xap/1.0/")]
+    xmp = segments[-1] if segments else image.info.get("XML:com.adobe.xmp") or image.info.get("xmp") or ""
+    match = re.search('tiff:Orientation(?:="|>)([1-8])', xmp if isinstance(xmp, str) else xmp.decode("latin-1"))
+    return int(match[1]) if match else 1, "XMP"
+
+
+def upright(image, path, notes):
+    """Returns `image` turned as its metadata say."""
+    if image.format == "TIFF":  # Pillow's load() turns it
+        notes.add("turned as EXIF says", path, image.tag_v2.get(0x0112, 1) in range(2, 9))
+        image.load()
+        return image
+    image.load()
+    try:
+        number, source = orientation(image)
+    except (ValueError, struct.error):
+        notes.add("damaged EXIF data, not turned", path)
+        return image
+    notes.add(f"turned as {source} says", path, number > 1)
+    turns = (Image.FLIP_LEFT_RIGHT, Image.ROTATE_180, Image.FLIP_TOP_BOTTOM, Image.TRANSPOSE, Image.ROTATE_270, Image.TRANSVERSE, Image.ROTATE_90)
+    return image.transpose(turns[number - 2]) if number > 1 else image
+
+
+def resized(image, size):
+    """Returns `image` in another size. Resizes the width first, as Pillow did up to version 12; later versions choose."""
+    return image.resize((size[1], image.height)).resize((size[1], size[0])) if size else image
+
+
+def write_group(file, group, folder, classes, given, notes, refused):
+    """Writes the images of a set, and appends the messages about files that cannot be used to `refused`."""
     around = (given.folder.resolve(), folder.resolve())
     paths = [(label, path) for label, name in enumerate(classes) if (folder / name).is_dir() for path in images_below(folder / name, around, notes)]
     for path in sorted(folder.iterdir()):
         if path.name not in classes:
             skip(path, "files in no class's folder", notes)
     if not paths:
-        raise Refused(f"{folder}: holds no images in folders of classes; expected {folder}/{classes[0]}/*.png and so on")
+        raise Refused(f"{folder}: holds no images in folders of classes; expected {folder}/{classes[0]}/*.png and so on, or move the folder away")
     filled = {label for label, _ in paths}
     empty = [name for label, name in enumerate(classes) if label not in filled]
     if empty and group == "training":
         raise Refused(f"{folder / empty[0]}: holds no images, so nothing would train this class; put some there, or remove the folder")
     if empty:
         print(f"{group}: no images of {', '.join(map(text_of, empty))}", file=sys.stderr)
-    first, is_deep = pixels_of(paths[0][1], given, Notes())
-    images = file.create_dataset(f"{group}/images", (len(paths), *first.shape), first.dtype)
-    images.attrs["axes"] = "NHWC"
+    images = None
     for row, (_, path) in enumerate(paths):
-        pixels, deep = pixels_of(path, given, notes)
+        try:
+            pixels, deep = pixels_of(path, given, notes)
+        except Refused as problem:
+            refused.append(str(problem))
+            continue
+        if images is None:
+            first, is_deep = path, deep
+            images = file.create_dataset(f"{group}/images", (len(paths), *pixels.shape), pixels.dtype)
+            images.attrs["axes"] = "NHWC"
         if deep != is_deep:
-            raise Refused(f"{path}: has {'more than ' if deep else ''}8 bits, {paths[0][1]} has {'more than ' if is_deep else ''}8; expected the same of all")
-        if pixels.shape != first.shape:
-            raise Refused(f"{path}: is {pixels.shape[0]} x {pixels.shape[1]}, {paths[0][1]} is {first.shape[0]} x {first.shape[1]}; give --size HEIGHT WIDTH")
+            raise Refused(f"{path}: has {'more than ' if deep else ''}8 bits, {first} has {'more than ' if is_deep else ''}8; expected the same of all")
+        if pixels.shape != images.shape[1:]:
+            raise Refused(f"{path}: is {pixels.shape[0]} x {pixels.shape[1]}, {first} is {images.shape[1]} x {images.shape[2]}; give --size HEIGHT WIDTH")
         images[row] = pixels
+    if refused:
+        return
     file[f"{group}/labels"] = np.array([label for label, _ in paths], np.int64)
     file.create_dataset(f"{group}/files", data=[text_of(path.relative_to(folder)) for _, path in paths], dtype=h5py.string_dtype())
     source = "" if folder in (given.folder, given.folder / group) else f", from {text_of(folder)}"
-    print(f"{group}: {len(paths)} images of {' x '.join(map(str, first.shape))} in {len(classes)} classes{source}")
+    print(f"{group}: {len(paths)} images of {' x '.join(map(str, images.shape[1:]))} in {len(classes)} classes{source}")
+
+
+def set_name(path):
+    """Returns what the name of a folder says: its group (None if the name has words for none or several), and the rest,
+    such as "cars" of cars_train."""
+    name = re.sub("([a-z])([A-Z0-9])|[ _.-]+", r"\1 \2", path.name).lower()  # trainImages, train2017
+    groups = {GROUPS[match.lastindex - 1] for match in re.finditer(SETS, name, re.A)}
+    rest = re.sub(rf"\b{FILLER}\b| ", "", re.sub(SETS, "", name, flags=re.A), flags=re.A)
+    return (None, "") if len(groups) > 1 else (next(iter(groups), None), rest)
+
+
+def find_sets(folder):
+    """Returns the folders of the sets, in `folder` or in its single folder. Besides the word for its set, the name of a
+    set says nothing, or what the name of another set says."""
+    folders = folders_in(folder)
+    names = [set_name(path) for path in folders]
+    are_sets = [group is not None and (not rest or any(other not in (None, group) and rest == others for other, others in names)) for group, rest in names]
+    found = {}
+    for path, (group, _), is_set in zip(folders, names, are_sets):
+        if group is None or not all(are_sets) and not folders_in(path):  # a class may have the name `train`
+            continue
+        if not is_set:
+            raise Refused(f"{path}: may be a {group} set or a class; expected for a set a name such as train, train_set or seg_test, for a class a name "
+                          "without such a word")
+        if group in found:
+            raise Refused(f"{path}: is a {group} set, and so is {found[group]}; keep one of them")
+        found[group] = path
+    return found or (find_sets(folders[0]) if len(folders) == 1 else {})
 
 
 def find_groups(folder, notes):
     """Returns the folder of each set. If there is no folder of a set, `folder` itself is the training set."""
-    folders = folders_in(folder)
-    named = [path for path in folders if path.name.lower() in GROUPS]
-    if len(named) < len(folders):  # a class may have the name `train`
-        named = [path for path in named if folders_in(path)]
-    found = {}
-    for path in named:
-        group = GROUPS[path.name.lower()]
-        if group in found:
-            raise Refused(f"{path}: is a {group} set, and so is {found[group]}; keep one of them")
-        found[group] = path
+    found = find_sets(folder)
     if found and "training" not in found:
         raise Refused(f"{folder}: has {', '.join(path.name for path in found.values())}, but no training set; expected {folder / 'training'} or {folder / 'train'}")
-    for path in sorted(folder.iterdir()) if found else ():
+    for path in sorted(found["training"].parent.iterdir()) if found else ():
         if path not in found.values():
             skip(path, "files outside of the sets", notes)
-    return {group: found[group] for group in ("training", "validation", "test") if group in found} or {"training": folder}
+    for group, path in found.items():
+        inner = folders_in(path)
+        if len(inner) == 1 and not set_name(inner[0])[1] and folders_in(inner[0]):  # train/train/cat
+            found[group] = inner[0]
+    return {group: found[group] for group in GROUPS if group in found} or {"training": folder}
 
 
 def find_classes(parts):
@@ -301,8 +389,13 @@ def write(given, notes):
     try:
         with h5py.File(unfinished, "w", libver=("v108", "latest")) as file:  # older formats allow only 4000 classes
             file.attrs["classes"] = [text_of(name) for name in classes]
+            refused = []
             for group, folder in parts.items():
-                write_group(file, group, folder, classes, given, notes)
+                write_group(file, group, folder, classes, given, notes, refused)
+            if len(refused) > 1:
+                refused = [f"{given.folder}: {len(refused)} images cannot be used", *refused[:MOST_LISTED]]
+            if refused:
+                raise Refused("\n".join(refused))
         unfinished.replace(given.file)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -329,7 +422,7 @@ def main():
     try:
         write(given, Notes())
     except Refused as problem:
-        sys.exit(text_of(problem))
+        sys.exit("\n".join(map(text_of, str(problem).split("\n"))))
     except OSError as problem:  # reading a folder or writing a file failed
         sys.exit(f"{text_of(problem.filename or given.file)}: cannot be read or written ({os.strerror(problem.errno) if problem.errno else problem})")
     except KeyboardInterrupt:

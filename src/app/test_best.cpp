@@ -17,7 +17,6 @@
 #include "best_network.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 namespace finch::app {
@@ -120,29 +119,18 @@ train::Recipe recipe_of(const config::Config& config, const search::Individual& 
     return recipe;
 }
 
-/// Returns the number of outputs of the network: the number of classes in the data. If the data lack the last classes,
-/// returns a larger number that is the first dimension of some weight tensor. Throws ConfigError if no number fits.
-std::int64_t outputs_of(const nn::ModelSpec& model, const data::Dataset& set, const NamedArrays& weights) {
-    std::set<std::int64_t> candidates{set.outputs()};
-    for (const NamedArray& array : weights) {
-        if (set.targets.empty() && !array.shape.empty() && array.shape.front() > set.classes) {
-            candidates.insert(array.shape.front());
-        }
+/// Throws ConfigError unless a network with these weights takes the images of `set`.
+void check_shape(const nn::ModelSpec& model, const data::Dataset& set, const NamedArrays& weights) {
+    try {
+        const nn::ModelPlan plan = nn::plan_model(model, {set.height, set.width, set.channels}, set.outputs(), 1);
+        static_cast<void>(nn::read_tensors(plan, weights));
+    } catch (const Error& error) {
+        throw ConfigError(fmt::format(
+            "the network does not take images of ({}, {}, {}) with {} {}: {}; accepted: data like those that it was "
+            "trained with",
+            set.height, set.width, set.channels, set.outputs(), set.targets.empty() ? "classes" : "numbers each",
+            error.what()));
     }
-    std::string problem;
-    for (const std::int64_t classes : candidates) {
-        try {
-            const nn::ModelPlan plan = nn::plan_model(model, {set.height, set.width, set.channels}, classes, 1);
-            static_cast<void>(nn::read_tensors(plan, weights));
-            return classes;
-        } catch (const Error& error) {
-            problem = problem.empty() ? error.what() : problem;
-        }
-    }
-    throw ConfigError(fmt::format(
-        "the network does not take images of ({}, {}, {}) with {} {}: {}; accepted: data like those that it "
-        "was trained with",
-        set.height, set.width, set.channels, set.outputs(), set.targets.empty() ? "classes" : "numbers each", problem));
 }
 
 /// Collective over the world. Opens the device of this rank. All ranks form one worker.
@@ -181,10 +169,9 @@ int test_best(comm::Session& session, const TestOptions& options) {
         throw ConfigError("the run's data have no test set; accepted: other data by --data");
     }
     data::take_recorded_pixels(tested.weights, set);
+    data::use_trained_classes(tested.classes, set);
     std::erase_if(tested.weights, [](const NamedArray& array) { return array.name.starts_with("data/"); });
-    const std::int64_t outputs = outputs_of(recipe.model, set, tested.weights);
-    set.classes = set.targets.empty() ? outputs : 0;
-    data::check_trained_names(tested.classes, set.class_names);
+    check_shape(recipe.model, set, tested.weights);
     set.class_names = tested.classes.empty() ? set.class_names : tested.classes;
     const comm::Group group(MPI_COMM_WORLD, 0, session.world_rank(), config.workers.timeout_seconds);
     const run::Results results = run::measure_results(*opened.device, group, recipe, tested.weights, set);

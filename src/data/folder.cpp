@@ -12,6 +12,7 @@
 #include <cctype>
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -22,12 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 using Paths = std::vector<fs::path>;
 
-constexpr std::array<std::pair<std::string_view, Part>, 6> accepted_names{{{"training", Part::training},
-                                                                           {"train", Part::training},
-                                                                           {"validation", Part::validation},
-                                                                           {"valid", Part::validation},
-                                                                           {"val", Part::validation},
-                                                                           {"test", Part::test}}};
 constexpr std::array<std::string_view, 4> litter{"__macosx", "thumbs.db", "desktop.ini", "@eadir"};
 /// The extensions of images, with a space around each. Files with these extensions are read, or refused by name.
 constexpr std::string_view image_extensions =
@@ -95,25 +90,19 @@ public:
     }
 
     /// Adds a file, or all files in a folder, to the skipped ones.
-    void skip(const fs::path& path, const std::string& why) {
-        Paths files;
+    void skip(const fs::path& path, const char* why) {
         std::error_code failure;
-        if (is_folder(path)) {
-            fs::recursive_directory_iterator entry(path, fs::directory_options::skip_permission_denied, failure);
-            for (; !failure && entry != fs::recursive_directory_iterator(); entry.increment(failure)) {
-                if (!is_folder(entry->path())) {
-                    files.push_back(entry->path());
-                }
-            }
-        } else {
-            files.push_back(path);
+        Paths files{path};
+        for (fs::recursive_directory_iterator entry(path, fs::directory_options::skip_permission_denied, failure), end;
+             !failure && entry != end; entry.increment(failure)) {
+            files.push_back(entry->path());
         }
+        std::erase_if(files, is_folder);
         if (!files.empty()) {
-            const bool is_dead = !fs::exists(path, failure);
-            add("skipped " + (is_hidden_name(path) ? "hidden files"
-                              : is_dead            ? "dead links"
-                                                   : why),
-                *std::min_element(files.begin(), files.end()), std::ssize(files));
+            const char* const nature = is_hidden_name(path)        ? "hidden files"
+                                       : fs::exists(path, failure) ? why
+                                                                   : "dead links";
+            add(fmt::format("skipped {}", nature), *std::min_element(files.begin(), files.end()), std::ssize(files));
         }
     }
 
@@ -133,56 +122,80 @@ private:
     std::vector<Note> notes_;
 };
 
-/// Describes what a folder has: "2 folders (a, b) and 4 files (a.txt, b.txt, c.txt, …)".
+/// Describes what a folder has: "2 folders and 4 files (a, b, 1.txt, …)".
 std::string contents_text(const fs::path& folder) {
-    const auto some = [](const Paths& paths, const char* noun) {
-        constexpr std::size_t most_names = 3;
-        std::vector<std::string> names;
-        for (const fs::path& path : std::span(paths).first(std::min(paths.size(), most_names))) {
-            names.push_back(printable_line(name_of(path)));
-        }
-        return fmt::format("{}{}{}{}", counted(std::ssize(paths), noun), paths.empty() ? "" : " (", join(names),
-                           paths.empty()               ? ""
-                           : paths.size() > most_names ? ", …)"
-                                                       : ")");
-    };
-    Paths files = entries_of(folder);
-    std::erase_if(files, is_hidden_name);
-    const auto middle = std::stable_partition(files.begin(), files.end(), is_folder);
-    const Paths folders(files.begin(), middle);
-    files.erase(files.begin(), middle);
-    return some(folders, "folder") + " and " + some(files, "file");
+    Paths paths = entries_of(folder);
+    std::erase_if(paths, is_hidden_name);
+    const auto files = std::stable_partition(paths.begin(), paths.end(), is_folder);
+    std::string names;
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, paths.size()); ++i) {
+        names += (i > 0 ? ", " : " (") + printable_line(name_of(paths[i]));
+    }
+    return fmt::format("{} and {}{}{}", counted(files - paths.begin(), "folder"), counted(paths.end() - files, "file"),
+                       names,
+                       paths.size() > 3 ? ", …)"
+                       : paths.empty()  ? ""
+                                        : ")");
 }
 
 /// The folder of each set, by Part; empty if there is none.
 using PartFolders = std::array<fs::path, 3>;
 
-std::optional<Part> part_of(const fs::path& folder) {
-    const std::string name = lower(name_of(folder));
-    const auto* const found =
-        std::find_if(accepted_names.begin(), accepted_names.end(), [&](const auto& one) { return one.first == name; });
-    return found == accepted_names.end() ? std::nullopt : std::optional(found->second);
+/// What the name of a folder says: its set, if the name has words for just one, and the rest: "cars" of cars_train.
+struct SetName {
+    std::optional<Part> part{};
+    std::string rest{};
+};
+
+SetName set_name(const fs::path& folder) {
+    static const std::string more = "(?:set|data|dataset|split|folder|seg|x|images?|imgs?|photos?|pictures?|files?)";
+    static const std::regex words("\\b(?:(train|training)|(val|valid|validation|dev)|(tests?|testing))" + more +
+                                  "?\\b");
+    static const std::regex breaks("([a-z])([A-Z0-9])|[ _.-]+");  // trainImages, train2017
+    static const std::regex fillers("\\b" + more + "\\b| ");
+    const std::string name = lower(std::regex_replace(name_of(folder), breaks, "$1 $2"));
+    SetName found{.rest = std::regex_replace(std::regex_replace(name, words, ""), fillers, "")};
+    for (std::sregex_iterator word(name.begin(), name.end(), words), end; word != end; ++word) {
+        const Part part = (*word)[1].matched ? Part::training : (*word)[2].matched ? Part::validation : Part::test;
+        if (found.part && found.part != part) {
+            return {};
+        }
+        found.part = part;
+    }
+    return found;
 }
 
-/// Finds the folders of the sets. If there is none, `folder` itself is the training set.
+/// Finds the folders of the sets, in `folder` or in its single folder. If there is none, `folder` itself is the
+/// training set. Besides the word for its set, the name of a set says nothing, or what the name of another set says.
 PartFolders find_parts(const fs::path& folder) {
     const Paths folders = folders_in(folder);
-    Paths named = folders;
-    std::erase_if(named, [](const fs::path& path) { return !part_of(path); });
-    if (named.size() < folders.size()) {  // a class may have the name `train`
-        std::erase_if(named, [](const fs::path& path) { return folders_in(path).empty(); });
-    }
+    std::vector<SetName> names;
+    std::transform(folders.begin(), folders.end(), std::back_inserter(names), set_name);
+    const auto is_set = [&names](const SetName& name) {
+        return name.part && (name.rest.empty() || std::any_of(names.begin(), names.end(), [&](const SetName& other) {
+                                 return other.part && other.part != name.part && other.rest == name.rest;
+                             }));
+    };
+    const bool are_sets = std::all_of(names.begin(), names.end(), is_set);
     PartFolders found;
-    for (const fs::path& path : named) {
-        const auto part = static_cast<std::size_t>(*part_of(path));
-        if (!found[part].empty()) {
-            refuse(path,
-                   fmt::format("is a {} set, and so is {}; keep one of them", part_names[part], found[part].string()));
+    for (std::size_t i = 0; i < folders.size(); ++i) {
+        if (!names[i].part || (!are_sets && folders_in(folders[i]).empty())) {  // a class may have the name `train`
+            continue;
         }
-        found[part] = path;
+        const char* const part = part_names[static_cast<std::size_t>(*names[i].part)];
+        fs::path& set = found[static_cast<std::size_t>(*names[i].part)];
+        if (!set.empty() || !is_set(names[i])) {
+            refuse(folders[i], is_set(names[i])
+                                   ? fmt::format("is a {} set, and so is {}; keep one of them", part, set.string())
+                                   : fmt::format("may be a {} set or a class; expected for a set a name such as train, "
+                                                 "train_set or seg_test, for a class a name without such a word",
+                                                 part));
+        }
+        set = folders[i];
     }
-    if (named.empty()) {
-        found[0] = folder;
+    if (found == PartFolders()) {
+        const PartFolders inner = folders.size() == 1 ? find_parts(folders[0]) : PartFolders();
+        return inner == PartFolders() || inner[0] == folders[0] ? PartFolders{folder} : inner;
     }
     return found;
 }
@@ -194,7 +207,7 @@ std::vector<std::string> find_classes(const PartFolders& parts, Part part) {
     for (const fs::path& path : folders_in(first)) {
         classes.push_back(name_of(path));
     }
-    if (classes.size() < 2) {
+    if (classes.size() < (parts[0].empty() ? 1U : 2U)) {  // `finch test` takes any of the network's classes
         refuse(first, fmt::format("has {}; expected a folder of PNG or JPEG files for each of two classes or more",
                                   contents_text(first)));
     }
@@ -220,6 +233,9 @@ void find_images(const fs::path& folder, Paths around, Notes& notes, Paths& foun
         } else if (is_folder(path)) {
             if (std::find(around.begin(), around.end(), fs::canonical(path, failure)) != around.end()) {
                 notes.add("skipped links to a folder that contains them", path);
+            } else if (const SetName name = set_name(path);
+                       name.part.value_or(Part::training) != Part::training && name.rest.empty()) {
+                refuse(path, "is a set within a class; expected test/CLASS, not CLASS/test; or give it another name");
             } else {
                 find_images(path, around, notes, found);
             }
@@ -256,8 +272,10 @@ LabelledFiles find_labelled(const fs::path& root, const fs::path& folder, const 
         }
     }
     if (found.files.empty()) {
-        refuse(folder, fmt::format("has {}, but no images in folders of classes; expected PNG or JPEG files such as {}",
-                                   contents_text(folder), (folder / classes[0] / "1.png").string()));
+        refuse(folder,
+               fmt::format("has {}, but no images in folders of classes; expected PNG or JPEG files such as {}, "
+                           "or move the folder away",
+                           contents_text(folder), (folder / classes[0] / "1.png").string()));
     }
     if (!empty.empty() && part == Part::training) {
         refuse(folder / empty[0],
@@ -276,7 +294,7 @@ LabelledFiles find_labelled(const fs::path& root, const fs::path& folder, const 
 
 /// Notes the files that are in none of the sets' folders.
 void note_outside(const fs::path& root, const PartFolders& parts, Notes& notes) {
-    for (const fs::path& path : parts[0] == root ? Paths() : entries_of(root)) {
+    for (const fs::path& path : parts[0] == root ? Paths() : entries_of(parts[0].parent_path())) {
         if (std::find(parts.begin(), parts.end(), path) == parts.end()) {
             notes.skip(path, "files outside of the sets");
         }
@@ -285,27 +303,13 @@ void note_outside(const fs::path& root, const PartFolders& parts, Notes& notes) 
 
 }  // namespace
 
-std::vector<std::string> unused_validation(const Options& options) {
-    std::vector<std::string> unused;
-    if (options.kind != Kind::folder || std::holds_alternative<OwnValidation>(options.validation)) {
-        return unused;
-    }
-    for (const std::string& path : paths_of(options)) {
-        const fs::path folder = find_parts(path)[static_cast<std::size_t>(Part::validation)];
-        if (!folder.empty() && !folders_in(folder).empty()) {
-            unused.push_back(folder.string());
-        }
-    }
-    return unused;
-}
-
 std::optional<Dataset> read_folder(const fs::path& root, const Options& options, Part part) {
     need_folder(root, "expected a folder with images in folders of classes, as training/cat/1.png");
     if (options.memory == Memory::streamed) {
         refuse_to_stream(root, "its images are compressed", "let tools/images_to_hdf5.py write HDF5");
     }
-    const PartFolders parts = find_parts(root);
-    const fs::path& folder = parts[static_cast<std::size_t>(part)];
+    PartFolders parts = find_parts(root);
+    fs::path& folder = parts[static_cast<std::size_t>(part)];
     if (folder.empty() && part != Part::training) {
         return std::nullopt;
     }
@@ -313,16 +317,38 @@ std::optional<Dataset> read_folder(const fs::path& root, const Options& options,
         refuse(root, fmt::format("has {}, but no training set; expected {} or {}", contents_text(root),
                                  (root / "training").string(), (root / "train").string()));
     }
-    const std::vector<std::string> classes = find_classes(parts, part);
     Notes notes;
     if (part == Part::training) {
         note_outside(root, parts, notes);
+        if (!parts[1].empty() && !std::holds_alternative<OwnValidation>(options.validation)) {
+            spdlog::warn(
+                "data.validation: the images in {} are not used, because random training images are the "
+                "validation set; data.validation: own uses them",
+                parts[1].string());
+        }
     }
+    for (fs::path& set : parts) {
+        const Paths inner = set.empty() || set == root ? Paths() : folders_in(set);
+        const bool is_packed = inner.size() == 1 && set_name(inner[0]).rest.empty() && !folders_in(inner[0]).empty();
+        set = is_packed ? inner[0] : set;  // train/train/cat
+    }
+    const std::vector<std::string> classes = find_classes(parts, part);
     LabelledFiles found = find_labelled(root, folder, classes, part, notes);
     Dataset set;
     set.labels = std::move(found.labels);
-    for (const std::size_t index : read_image_files(folder, found.files, options, set)) {
-        notes.add("turned as EXIF says", found.files[index]);
+    try {
+        const std::vector<std::string_view> remarks = read_image_files(folder, found.files, options, set);
+        for (std::size_t i = 0; i < remarks.size(); ++i) {
+            notes.add(std::string(remarks[i]), found.files[i], remarks[i].empty() ? 0 : 1);
+        }
+    } catch (const ConfigError& error) {
+        std::string text = error.what();
+        try {  // one start names the refused files of both sets
+            static_cast<void>(part == Part::training ? read_folder(root, options, Part::test) : std::nullopt);
+        } catch (const ConfigError& of_test) {
+            text += std::string("\n") + of_test.what();
+        }
+        throw ConfigError(text);
     }
     std::transform(classes.begin(), classes.end(), std::back_inserter(set.class_names),
                    [](const std::string& name) { return printable_line(name); });

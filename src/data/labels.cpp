@@ -109,6 +109,23 @@ void check_trained_names(const std::vector<std::string>& trained, const std::vec
     }
 }
 
+void use_trained_classes(const std::vector<std::string>& trained, Dataset& set) {
+    if (trained.empty() || set.class_names.empty()) {
+        return;
+    }
+    std::vector<std::int32_t> labels(set.labels.begin(), set.labels.end());
+    for (std::int32_t& label : labels) {
+        const std::string& name = set.class_names[static_cast<std::size_t>(label)];
+        label = static_cast<std::int32_t>(std::find(trained.begin(), trained.end(), name) - trained.begin());
+        if (label == std::ssize(trained)) {
+            throw ConfigError(
+                fmt::format("the data have images of '{}'; accepted: classes that the network was trained with ({})",
+                            name, names_text(trained)));
+        }
+    }
+    set.labels = std::move(labels);
+}
+
 std::string untrained_labels_text(const Dataset& training, const Dataset& test, const Split& split) {
     if (!training.targets.empty()) {
         return "";

@@ -12,6 +12,8 @@
 
 namespace finch::data {
 
+inline constexpr double seconds_between_lines = 10;  ///< about the progress of reading
+
 /// A training and a test set as read from disk. `classes` is not set yet: it follows from the labels of both sets.
 struct Sets {
     Dataset training;
@@ -48,10 +50,11 @@ inline constexpr std::array<const char*, 3> part_names{"training", "validation",
 [[nodiscard]] std::optional<Dataset> read_folder(const std::filesystem::path& folder, const Options& options,
                                                  Part part);
 /// Reads the pixels of `files` into `set`, whose labels are set, on all CPUs of this rank. Logs the progress. Returns
-/// the indices of the images that were turned because of their EXIF orientation. `folder` is for messages.
-[[nodiscard]] std::vector<std::size_t> read_image_files(const std::filesystem::path& folder,
-                                                        const std::vector<std::filesystem::path>& files,
-                                                        const Options& options, Dataset& set);
+/// images::Image::remark of each file. Throws one ConfigError about all files that are refused. `folder` is for
+/// messages.
+[[nodiscard]] std::vector<std::string_view> read_image_files(const std::filesystem::path& folder,
+                                                             const std::vector<std::filesystem::path>& files,
+                                                             const Options& options, Dataset& set);
 
 /// Describes images and targets: "28 x 28 x 1 bytes with targets of 3 numbers". Data sets can be joined only if their
 /// texts are equal.
@@ -79,8 +82,8 @@ void check_class_names(const Options& options, Sets& sets);
 void write_idx(const Dataset& set, const std::filesystem::path& images, const std::filesystem::path& labels);
 
 /// Returns a CRC-32C of shapes, pixels and labels or targets. The checksum is the same for pixels in memory and on
-/// disk. Reads streamed pixels once and logs the progress. Throws StorageError, and ConfigError if a streamed float is
-/// not finite.
+/// disk. Reads streamed pixels once and logs the progress. Warns of test images with the pixels of a training image.
+/// Throws StorageError, and ConfigError if a streamed float is not finite.
 [[nodiscard]] std::string fingerprint(const Sets& sets);
 
 /// Throws ConfigError with the text "FILE: WHAT".

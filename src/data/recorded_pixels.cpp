@@ -3,6 +3,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <variant>
@@ -50,8 +51,11 @@ void take_recorded_pixels(const NamedArrays& arrays, Dataset& set) {
                 set.measured_deviation = *numbers;
             }
         }
-        const auto* const floats = std::get_if<std::vector<std::int64_t>>(&array.values);
-        if (array.name == pixels_name && floats != nullptr && (floats->front() != 0) != set.float_pixels) {
+        const auto* const counts = std::get_if<std::vector<std::int64_t>>(&array.values);
+        if (array.name == outputs_name && counts != nullptr && set.targets.empty()) {
+            set.classes = std::max(set.classes, counts->front());  // the data may lack the last classes
+        }
+        if (array.name == pixels_name && counts != nullptr && (counts->front() != 0) != set.float_pixels) {
             const auto kind = [](bool are_floats) { return are_floats ? "floating-point numbers" : "bytes"; };
             throw ConfigError(fmt::format("the data's pixels are {}, but the network was trained with {}; accepted: {}",
                                           kind(set.float_pixels), kind(!set.float_pixels), kind(!set.float_pixels)));

@@ -5,9 +5,9 @@
 #include <csetjmp>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace finch::images {
 
@@ -16,14 +16,16 @@ using Bytes = std::span<const std::byte>;
 [[nodiscard]] Image decode_png(Bytes file);
 [[nodiscard]] Image decode_jpeg(Bytes file);
 
-/// Returns the orientation in EXIF data, which begin with a TIFF header: 1 to 8, or 1 if there is none. Throws
-/// ImageError if the header is broken.
-[[nodiscard]] int exif_orientation(Bytes exif);
-/// Returns `data` without the prefix "Exif", 0, 0; nothing if it has no such prefix.
-[[nodiscard]] std::optional<Bytes> after_exif_prefix(Bytes data);
-
-/// Returns `image` upright. `orientation`: 1 to 8, as defined by TIFF 6.0 and EXIF.
-[[nodiscard]] Image turn(Image image, int orientation);
+/// How an image must be turned: 1 to 8, as defined by TIFF 6.0 and EXIF. `remark` becomes Image::remark.
+struct Orientation {
+    unsigned value = 1;
+    std::string_view remark{};
+};
+/// Returns the orientation in EXIF data (a TIFF header, also behind the prefix "Exif", 0, 0), or if they have none, the
+/// property tiff:Orientation of XMP. Both may be empty.
+[[nodiscard]] Orientation orientation_of(std::string_view exif, std::string_view xmp);
+/// Returns `image` upright.
+[[nodiscard]] Image turn(Image image, const Orientation& orientation);
 
 /// Throws ImageError if an image of this size is larger than any photo: its header is probably broken.
 void check_size(std::int64_t height, std::int64_t width);

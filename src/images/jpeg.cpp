@@ -48,13 +48,15 @@ void jpeg_step(JpegReader& reader, JpegErrors& errors, const Step& step) {
     }
 }
 
-int orientation_of_jpeg(const jpeg_decompress_struct& jpeg) {
+Orientation orientation_of_jpeg(const jpeg_decompress_struct& jpeg) {
+    std::string_view exif;
+    std::string_view xmp;
     for (const jpeg_marker_struct* marker = jpeg.marker_list; marker != nullptr; marker = marker->next) {
-        if (const auto exif = after_exif_prefix(std::as_bytes(std::span(marker->data, marker->data_length)))) {
-            return exif_orientation(*exif);
-        }
+        const std::string_view data(reinterpret_cast<const char*>(marker->data), marker->data_length);
+        exif = exif.empty() && data.starts_with({"Exif", 5}) ? data : exif;
+        xmp = data.starts_with("http://ns.adobe.com/xap/1.0/") ? data : xmp;
     }
-    return 1;
+    return orientation_of(exif, xmp);
 }
 
 /// Converts inverted CMYK, as Adobe writes it, to RGB.
@@ -95,7 +97,7 @@ Image decode_jpeg(Bytes file) {
     image.width = jpeg.image_width;
     image.channels = jpeg.num_components;
     check_size(image.height, image.width);
-    const int orientation = orientation_of_jpeg(jpeg);
+    const Orientation orientation = orientation_of_jpeg(jpeg);  // while there are markers
     image.pixels.resize(static_cast<std::size_t>(image.height * image.width * image.channels));
     jpeg_step(reader, errors, [&] {
         jpeg.out_color_space = image.channels == 1 ? JCS_GRAYSCALE : image.channels == 3 ? JCS_RGB : JCS_CMYK;

@@ -65,40 +65,41 @@ void refuse_animation(const PngReader& reader) {
 }
 
 /// Returns the EXIF data that ImageMagick writes as a text: three lines, then hexadecimal digits.
-std::vector<std::byte> exif_in_text(std::string_view text) {
+std::string exif_in_text(std::string_view text) {
     for (int line = 0; line < 3; ++line) {
         text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
     }
-    std::vector<std::byte> bytes;
+    std::string bytes;
     unsigned digits = 1;  // a 1 before the digits that were read
     for (const char c : text) {
         const std::size_t digit = std::string_view("0123456789abcdef").find(c);
         digits = digit < 16 ? digits << 4 | static_cast<unsigned>(digit) : digits;
         if (digits >= 0x100) {
-            bytes.push_back(static_cast<std::byte>(digits & 0xFF));
+            bytes.push_back(static_cast<char>(digits & 0xFF));
             digits = 1;
         }
     }
     return bytes;
 }
 
-int orientation_of_png(const PngReader& reader) {
+Orientation orientation_of_png(const PngReader& reader) {
     png_uint_32 size = 0;
-    png_bytep exif = nullptr;
-    if (png_get_eXIf_1(reader.png, reader.info, &size, &exif) != 0 && size > 0) {
-        return exif_orientation(std::as_bytes(std::span(exif, size)));
+    png_bytep chunk = nullptr;
+    std::string exif;
+    if (png_get_eXIf_1(reader.png, reader.info, &size, &chunk) != 0) {
+        exif.assign(reinterpret_cast<const char*>(chunk), size);
     }
+    std::string_view xmp;
     png_textp texts = nullptr;
     int count = 0;
     png_get_text(reader.png, reader.info, &texts, &count);
     for (const png_text& text : std::span(texts, static_cast<std::size_t>(count))) {
-        if (std::string_view(text.key) == "Raw profile type exif" && text.text != nullptr && *text.text != 0) {
-            const std::vector<std::byte> bytes = exif_in_text(text.text);
-            const Bytes raw(bytes);
-            return exif_orientation(after_exif_prefix(raw).value_or(raw));
-        }
+        const std::string_view key(text.key);
+        const std::string_view value = text.text != nullptr ? text.text : "";
+        exif = exif.empty() && key == "Raw profile type exif" && !value.empty() ? exif_in_text(value) : exif;
+        xmp = key == "XML:com.adobe.xmp" ? value : xmp;
     }
-    return 1;
+    return orientation_of(exif, xmp);
 }
 
 /// Reads all up to the pixels, and converts indexed and low-bit pixels to 8 bits per channel.

@@ -46,7 +46,7 @@ Image to_grey(Image image) {
 }
 
 Image to_colours(const Image& image) {
-    Image made{.height = image.height, .width = image.width, .channels = 3, .pixels = {}, .is_turned = image.is_turned};
+    Image made{.height = image.height, .width = image.width, .channels = 3, .pixels = {}, .remark = image.remark};
     made.pixels.reserve(image.pixels.size() * 3);
     for (const std::uint8_t pixel : image.pixels) {
         made.pixels.insert(made.pixels.end(), 3, pixel);

@@ -91,7 +91,7 @@ Image resize_columns(const Image& image, std::int64_t height) {
 Image resize(const Image& image, const Size& size) {
     Image made = image.width == size.width ? image : resize_rows(image, size.width);
     made = made.height == size.height ? std::move(made) : resize_columns(made, size.height);
-    made.is_turned = image.is_turned;
+    made.remark = image.remark;
     return made;
 }
 

@@ -19,7 +19,8 @@ def pixels_of(path):
         if image.getchannel("A").getextrema()[0] < 255:
             sys.exit(f"{{path}}: has transparent pixels; save it with a background")
     image = image.convert("RGB" if image.mode in ("P", "RGBA") else image.mode).convert("{mode}")
-    return np.array(image.resize((model.SHAPE[1], model.SHAPE[0])), np.{type}).reshape(model.SHAPE)
+    image = image.resize((model.SHAPE[1], image.height)).resize(model.SHAPE[1::-1])  # Pillow 13 would choose the order
+    return np.array(image, np.{type}).reshape(model.SHAPE)
 )";
 
 constexpr const char* array_reader = R"(
@@ -33,7 +34,8 @@ def pixels_of(path):
 
 constexpr const char* deep_refused = R"(sys.exit(f"{path}: has more than 8 bits in each channel; save it with 8"))";
 constexpr const char* deep_kept =
-    R"(return np.asarray(image.resize((model.SHAPE[1], model.SHAPE[0])), np.float32)[..., None].repeat(model.SHAPE[2], 2))";
+    R"(image = image.resize((model.SHAPE[1], image.height)).resize(model.SHAPE[1::-1])
+        return np.asarray(image, np.float32)[..., None].repeat(model.SHAPE[2], 2))";
 
 constexpr const char* print_classes = R"(    _, probabilities = network.predict(pixels_of(path)[None])
     print(path)

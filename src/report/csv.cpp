@@ -80,10 +80,11 @@ std::vector<std::string> head(const search::Space& space, const std::vector<std:
 std::vector<std::string> line(const search::Space& space, const search::Individual& one, const std::string& islands,
                               const search::Measure& measure, const std::vector<std::string>& metrics) {
     std::vector<std::string> cells;
+    const std::vector<bool> active = search::active_genes(space, one.genome);
     for_each_column<search::Individual>([&](const Column& column, const auto& get) {
         cells.push_back(text_of(get(one)));
         for (std::size_t i = 0; column.name == "id" && i < space.size(); ++i) {
-            cells.push_back(search::value_text(space.genes[i], one.genome.at(i)));
+            cells.push_back(active[i] ? search::value_text(space.genes[i], one.genome.at(i)) : "");
         }
         if (column.name == "island") {
             cells.push_back(islands);

@@ -118,12 +118,6 @@ std::vector<std::string> data_warnings(const config::Config& config, const data:
                         "divided by 1",
                         fmt::join(constant, ", ")));
     }
-    for (const std::string& folder : data::unused_validation(options)) {
-        warnings.push_back(
-            fmt::format("data.validation: the images in {} are not used, because random training images are the "
-                        "validation set; data.validation: own uses them",
-                        folder));
-    }
     return warnings;
 }
 

@@ -1,15 +1,18 @@
 #include "finch/hdf5/file.hpp"
 
 #include "files.hpp"
+#include "support/captured_log.hpp"
 #include "support/image_files.hpp"
 
 #include <doctest/doctest.h>
+#include <map>
 
 namespace {
 
 using namespace finch;
 using namespace finch::test;
 namespace fs = std::filesystem;
+using Names = std::vector<std::string>;
 
 /// Writes an image whose pixels all have the value `grey`.
 void write_image(const fs::path& path, std::uint8_t grey, std::int64_t height = 4, std::int64_t width = 3,
@@ -82,17 +85,56 @@ TEST_CASE("folder: classes and files are in the order of their names, in all set
     CHECK(sets.training.channels == 3);
 }
 
-TEST_CASE("folder: a folder of classes is a training set; a class may be called train") {
-    const TemporaryFolder folder;
-    for (const std::string name : {"car", "plane", "train"}) {
-        write_image(folder.path() / name / "1.png", 1);
+TEST_CASE("folder: a folder of classes is a training set; classes may be called train, or test tube") {
+    for (const Names& names : {Names{"car", "plane", "train"}, Names{"test tube", "training shoes"}}) {
+        const TemporaryFolder folder;
+        for (const std::string& name : names) {
+            write_image(folder.path() / name / "1.png", 1);
+        }
+
+        const data::Datasets sets = data::load(folder_options(folder.path()), 1);
+
+        CHECK(sets.training.class_names == names);
+        CHECK(sets.test.samples() == 0);
     }
+}
 
-    const data::Datasets sets = data::load(folder_options(folder.path()), 1);
+TEST_CASE("folder: the words in the names of folders tell the sets; test images that also train are counted") {
+    for (const auto& [training, test] : std::map<std::string, std::string>{{"training_set", "test_set"},
+                                                                           {"seg_train/seg_train", "seg_test/seg_test"},
+                                                                           {"TrainImages", "TestImages"},
+                                                                           {"trainset", "testset"},
+                                                                           {"cars_train", "cars_test"},
+                                                                           {"train2017", "test2017"},
+                                                                           {"data/Training", "data/Test Data"}}) {
+        const TemporaryFolder folder;
+        for (const std::string name : {"cat", "dog"}) {
+            write_image(folder.path() / training / name / "1.png", 1);
+            write_image(folder.path() / test / name / "1.png", name == "cat" ? 1 : 2);
+        }
+        const testing::CapturedLog log;
 
-    CHECK(sets.training.labels == std::vector<std::int32_t>{0, 1, 2});
-    CHECK(sets.training.class_names == std::vector<std::string>{"car", "plane", "train"});
-    CHECK(sets.test.samples() == 0);
+        const data::Datasets sets = data::load(folder_options(folder.path()), 1);
+
+        CHECK_MESSAGE((first_pixels(sets.training) == std::vector{1, 1}), training);
+        CHECK_MESSAGE((first_pixels(sets.test) == std::vector{1, 2}), test);
+        CHECK(contains(log.text(), "1 of 2 test images are training or validation images, too"));
+    }
+}
+
+TEST_CASE("folder: a layout that may be meant in two ways is refused") {
+    for (const auto& [problem, folders] : std::map<std::string, Names>{
+             {"test_new: may be a test set or a class; expected", {"training_old/a", "training_old/b", "test_new/a"}},
+             {"cat/test: is a set within a class; expected test/CLASS", {"cat/train", "cat/test", "dog/train"}},
+             {"train_images: has 0 folders and 1 file (1.png); expected a folder", {"train_images", "test_images"}},
+             {"testB: is a test set, and so is", {"trainA", "trainB", "testA", "testB"}}}) {
+        const TemporaryFolder folder;
+        for (const std::string& name : folders) {
+            write_image(folder.path() / name / "1.png", 1);
+        }
+
+        CHECK_MESSAGE(contains(problem_in(folder_options(folder.path())), problem), problem);
+    }
 }
 
 TEST_CASE("folder: data.size, data.grey and data.background convert the images") {
@@ -147,7 +189,7 @@ TEST_CASE("folder: a test set alone can be read; several folders are systems") {
 
     CHECK(data::load_test(folder_options(folder.path() / "one"), 1).test.labels == std::vector<std::int32_t>{0, 1});
     CHECK(contains(problem_in(folder_options(folder.path() / "one")),
-                   "one: has 1 folder (test) and 0 files, but no training set; expected "));
+                   "one: has 1 folder and 0 files (test), but no training set; expected "));
     write_image(folder.path() / "two/cat/1.png", 3);
     write_image(folder.path() / "two/dog/1.png", 4);
     write_image(folder.path() / "one/train/cat/1.png", 5);
@@ -176,7 +218,7 @@ TEST_CASE("folder: folders without images, incomplete sets and other files are r
     fs::create_directories(photos / "train/cat");
     fs::create_directories(photos / "train/dog");
     write_text(photos / "train/cat/a.txt");
-    CHECK(contains(problem_in(options), "train: has 2 folders (cat, dog) and 0 files, but no images in folders"));
+    CHECK(contains(problem_in(options), "train: has 2 folders and 0 files (cat, dog), but no images in folders"));
     write_image(photos / "train/cat/1.png", 1);
     CHECK(contains(problem_in(options), "train/dog: holds no images, so nothing would train this class"));
     write_image(photos / "train/dog/1.png", 1);
@@ -196,10 +238,18 @@ TEST_CASE("folder: folders without images, incomplete sets and other files are r
     write_image(photos / "train/cat/0.png", 1, 5, 5);
     CHECK(contains(problem_in(options), "train/cat/1.png: is 4 x 3, "));
     fs::remove(photos / "train/cat/0.png");
-    for (const std::string name : {"2.png", "3.png", "4.png", "5.tif"}) {
-        write_text(photos / "train/cat" / name);
+    for (const std::string name : {"cat/0.png", "cat/2.png", "cat/3.png", "cat/4.png", "cat/5.tif"}) {
+        write_text(photos / "train" / name);
     }
-    CHECK(contains(problem_in(options), "cat/2.png: is neither PNG nor JPEG; expected PNG or JPEG"));  // the first one
+    write_image(photos / "test/cat/1.png", 1);
+    write_text(photos / "test/cat/2.png");
+    const std::string all = problem_in(options);  // in one message
+    CHECK(contains(all, "train: 5 of 7 images cannot be used\n"));
+    for (const std::string name : {"train/cat/0.png", "train/cat/4.png", "train/cat/5.tif", "test/cat/2.png"}) {
+        CHECK(contains(all, name + ": is neither PNG nor JPEG; expected PNG or JPEG"));
+    }
+    fs::remove_all(photos / "test");
+    fs::remove(photos / "train/cat/0.png");
     for (const std::string name : {"2.png", "3.png", "4.png"}) {
         fs::remove(photos / "train/cat" / name);
     }

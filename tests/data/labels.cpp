@@ -112,6 +112,17 @@ TEST_CASE("class names: an attribute that is not a list of strings is ignored") 
     CHECK(data::load(file.options, 1).training.class_names.empty());
 }
 
+TEST_CASE("class names: labels become those of a network with the same names, also in another order") {
+    data::Dataset set{.labels = {{0, 1, 1, 2}}, .class_names = {"dog", "ant", "cow"}};
+
+    data::use_trained_classes({"ant", "bee", "cow", "dog"}, set);
+
+    CHECK(set.labels == std::vector<std::int32_t>{3, 0, 0, 2});
+    CHECK_THROWS_WITH_AS(
+        data::use_trained_classes({"ant", "dog"}, set),
+        "the data have images of 'cow'; accepted: classes that the network was trained with (ant, dog)", ConfigError);
+}
+
 TEST_CASE("unused labels: if the first labels are unused, the text asks whether counting starts at 1") {
     CHECK(untrained(NamedFile({labelled("training", {0, 1, 2})}).options).empty());
     CHECK(untrained(NamedFile({labelled("training", {1, 2, 3})}).options) ==

@@ -167,6 +167,15 @@ def check_scores(folder, best_file, images):
     pixels = torch.as_tensor(images[:4]).permute(0, 3, 1, 2).float() / (255 if images.dtype == np.uint8 else 1)
     alone = torch.nn.Sequential(*network)((pixels - network.mean) / network.deviation).flatten(1)
     check(torch.allclose(alone, network(torch.as_tensor(images[:4]))), f"{folder}: the layers alone give other logits")
+    for kind in (torch.bfloat16, torch.double):
+        outputs = module.load().to(kind).predict(images)
+        mean_apart = np.abs((outputs[1] if is_labelled else outputs).numpy() - recorded).mean()
+        check(mean_apart < 0.05 * recorded.std(), f"{folder}: in {kind} the outputs are {mean_apart} from the recorded ones")
+    for other in (images / 255 if images.dtype == np.uint8 else images.astype(np.uint8), images.transpose(0, 3, 1, 2)):
+        try:
+            check(network.predict(other) is None, f"{folder}: predict() takes {other.dtype} of shape {other.shape}")
+        except TypeError as error:
+            check("predict() takes" in str(error) and str(other.shape) in str(error), str(error))
     read = torch.load(folder / "model.pt", weights_only=True)
     check(all(torch.equal(value, network.state_dict()[name]) for name, value in read.items()), f"{folder}: load() has other weights")
     passed(f"{folder.name}: model.py gives the recorded outputs, at most {apart:.1e} apart, which differ by {recorded.std(0).max():.1g} between images")
@@ -277,6 +286,8 @@ def check_readme(folder, name, images):
     os.chdir(folder.path)
     shutil.copytree(name, "best")
     exec(code, variables)
+    other = subprocess.run([sys.executable, "-c", f"{code.split('classes')[0]}sys.path.insert(0, 'best-layers')\nmodel.load()"], capture_output=True, text=True)
+    check("best-layers/model.py is another network than" in other.stderr, f"two networks in one Python\n{other.stderr}")
     os.chdir(before)
     check(len(variables["classes"]) == len(images) and abs(float(variables["probabilities"].sum()) - len(images)) < 1e-3, "the README's lines")
     passed("the README's lines in PyTorch")

@@ -90,12 +90,12 @@ def same_search(folder):
     for own in (True, False):
         said = folder.run(0, "plan", "photos.yaml", "--nodes", "1", "--ranks-per-node", "2", "--set",
                           f"data={{kind: folder, path: photos, {'validation: own' if own else 'validation_samples: 12'}}}")
-        check((f"warning: {unused}" in said) != own, f"the warning about the folder val, where data.validation is {'own' if own else 'random'}\n{said}")
+        check((f" W {unused}" in said) != own, f"the warning about the folder val, where data.validation is {'own' if own else 'random'}\n{said}")
         check(" I photos: skipped hidden files: 1" in said, f"plan does not log as evolve\n{said}")
     shutil.copytree(folder.path / "photos", folder.path / "more")
     said = folder.run(0, "plan", "photos.yaml", "--nodes", "1", "--ranks-per-node", "2", "--set",
                       "data={kind: folder, systems: [{path: photos}, {path: more}], validation_samples: 12}")
-    both = (f"warning: {unused}", f"warning: {unused.replace('photos', 'more')}")
+    both = (f" W {unused}", f" W {unused.replace('photos', 'more')}")
     check(all(warning in said for warning in both), f"not a warning about each system\n{said}")
     data = "{kind: folder, path: photos, size: [14, 14], background: [0, 0, 0], validation_samples: 12}"
     said = folder.run(2, "evolve", "photos.yaml", "--run", "random", "--set", f"data={data}")
@@ -112,6 +112,9 @@ def results(folder):
     make(folder.path / "large", lambda: (20, 20))
     said = folder.run(1, "test", "random", "--data", "large", "--set", "data.kind=folder")
     check("(30 images)" in said, f"the run's data.size is not used for other data of its kind\n{said}")
+    shutil.copytree(folder.path / "photos/test/red", folder.path / "some/test_set/red")
+    rows = [line for line in folder.run(1, "test", "folder", "--data", "some", "--csv", "some.csv").splitlines() if "(10 images)" in line]
+    check(rows and all(line.split(",")[1] == "2" for line in (folder.path / "some.csv").read_text().splitlines()[1:]), f"a class is not found by its name\n{rows}")
     (folder.path / "photos").rename(folder.path / "moved")
     folder.run(2, "evolve", "photos.yaml", "--run", "folder", "--set", "data.path=moved", "--set", "search.budget.evaluations=5")
     check(len(individuals(folder.path / "folder")) == 5, "a resume does not go on with a moved folder")

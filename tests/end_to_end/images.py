@@ -219,6 +219,16 @@ def folders(images):
     check("3 images of 8 x 6 x 3 in 3 classes" in images.convert(), "a class may be called train")
     images.begin("val/a", "val/b", "valid/a", "train/a", "train/b")
     images.convert(refused="valid: is a validation set, and so is .*val; keep one")
+    for problem, *layout in (("test_new: may be a test set or a class; ", "training_old/a", "test_new/a"), ("a/test: is a set within a class", "a/train", "a/test", "b/train")):
+        images.begin(*layout)
+        images.convert(refused=problem)
+    images.begin("data/seg_train/seg_train/a", "data/seg_train/seg_train/b", "data/Test Images/b")
+    said = images.convert()
+    check("2 classes, from " in said and "seg_train/seg_train\n" in said and "test: 1 images" in said, said)
+    for name in ("a/1.png", "b/2.png"):
+        (images.path / "data/seg_train/seg_train" / name).write_text("no image")
+    said = images.convert(refused="b/2.png: cannot be read as an image")
+    check("2 images cannot be used\n" in said and "a/1.png: cannot be read as an image" in said, said)
     images.begin("val/a", "val/b")
     images.convert(refused="has val, but no training set; expected .*train")
     images.begin()
@@ -254,7 +264,9 @@ def names(folder, images):
     check("&lt;b&gt;bold&lt;!--" in page and "größe 猫" in page and "<b>bold" not in page, "names in the report")
     with h5py.File(folder.path / "made/data.h5", "a") as file:
         file.attrs["classes"] = expected[::-1]
-    check("but the network was trained with" in (said := folder.run(1, "test", "run", "--data", "made/data.h5", expect=2)), said)
+    other = folder.run(1, "test", "run", "--data", "made/data.h5", "--csv", "other.csv")
+    truths = [{row["index"]: row["truth"] for row in csv.DictReader(open(folder.path / name))} for name in ("table.csv", "other.csv")]
+    check(all(int(truths[1][one]) == 3 - int(truth) for one, truth in truths[0].items()), f"classes in another order are not told apart by name\n{other}")
     more = ("evolve", "named.yaml", "--run", "run", "--set", "search.budget.evaluations=2")
     check("but the network was trained with" in (said := folder.run(1, *more, expect=2)), said)
     (folder.path / "run/models/best.h5").rename(folder.path / "best.h5")
@@ -267,7 +279,7 @@ def names(folder, images):
         file.attrs["classes"] = expected[:3]
     said = folder.run(0, "plan", "named.yaml", "--nodes", "1", "--ranks-per-node", "1", expect=2)
     check("has 3 names of classes" in said and "labels are 0 to 3" in said, said)
-    passed("names of classes reach the log, best.h5, finch test, its table and the report; those of another order are refused, by finch test and a resume")
+    passed("names of classes reach the log, best.h5, finch test, its table and the report; a resume refuses those of another order")
 
 
 def labels(folder):

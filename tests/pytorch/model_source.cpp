@@ -42,18 +42,22 @@ std::string classes_of(const ModelSpec& layers, SampleShape input) {
 
 }  // namespace
 
-TEST_CASE("model.py is a complete module of plain torch.nn") {
+TEST_CASE("model.py begins with a class of plain torch.nn") {
     pytorch::Network network = test::linear_network();
     network.classes = {"a \"cat\"", "größe\\"};
 
-    CHECK(pytorch::model_source(network) == R"("""A network.
+    const std::string source = pytorch::model_source(network);
+
+    CHECK(has(source, "        if images.dtype != torch.uint8 or images.shape[1:] != SHAPE:\n"));
+    CHECK(source.substr(0, source.find("\n    def _apply")) == R"("""A network.
 
     import model
     network = model.load()  # with the weights in model.pt beside this file
     classes, probabilities = network.predict(images)  # uint8 of shape (N, 1, 2, 1)
 
-The state dict has the names of Finch's models/best.h5.
+The state dict has the names of Finch's models/best.h5, and the CRC-32C 00000000.
 """
+import importlib.machinery
 import pathlib
 
 import torch
@@ -73,25 +77,6 @@ class Network(nn.Sequential):
         )
         self.register_buffer("mean", torch.tensor(MEAN, dtype=torch.float32).view(-1, 1, 1), persistent=False)
         self.register_buffer("deviation", torch.tensor(DEVIATION, dtype=torch.float32).view(-1, 1, 1), persistent=False)
-
-    def forward(self, images):
-        """Returns the logits (N, 2) of images (N, height, width, channels)."""
-        pixels = images.permute(0, 3, 1, 2).float() / 255
-        return super().forward((pixels - self.mean) / self.deviation)
-
-    @torch.no_grad()
-    def predict(self, images):
-        """Returns the most probable class of each image, and the probabilities (N, classes)."""
-        parts = torch.as_tensor(images).to(self.mean.device).split(256)
-        probabilities = torch.cat([self(part).softmax(1) for part in parts])
-        return [CLASSES[index] for index in probabilities.argmax(1)], probabilities
-
-
-def load(folder=pathlib.Path(__file__).parent):
-    """Returns the trained network, ready for predict()."""
-    network = Network()
-    network.load_state_dict(torch.load(pathlib.Path(folder) / "model.pt", map_location="cpu", weights_only=True))
-    return network.eval()
 )");
 }
 
@@ -113,6 +98,7 @@ TEST_CASE("model.py: regression gives values, floating-point pixels are not divi
     network.classifies = false;
     CHECK_FALSE(has(pytorch::model_source(network), "CLASSES"));
     CHECK_FALSE(has(pytorch::model_source(network), "softmax"));
+    CHECK(has(pytorch::model_source(network), "        if not images.is_floating_point() or images.shape"));
     CHECK(has(pytorch::model_source(network), "    values = network.predict(images)"));
 }
 
@@ -304,7 +290,7 @@ nn.Conv2d(4, 10, 1),  # 10
 )");
     const std::string source = pytorch::model_source(
         {.title = "", .layers = pixel, .input = {3, 3, 2}, .outputs = 10, .mean = {0, 0}, .deviation = {1, 1}});
-    CHECK(has(source, "return super().forward((pixels - self.mean) / self.deviation).flatten(1)\n"));
+    CHECK(has(source, "return super().forward(pixels).flatten(1)\n"));
 
     const BlockLayer flat{.layers = {FlattenLayer{}}};
     const BlockLayer linear{.layers = {LinearLayer{.units = 5}}, .repeat = 2};

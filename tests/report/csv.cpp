@@ -40,8 +40,11 @@ std::vector<std::string> cells(const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("csv: a row has named gene columns, choices as words, and numbers that round-trip exactly") {
-    const std::string text = report::csv(one_individual(plain()), {.measure = {"error", "validation error"}});
+TEST_CASE("csv: a row has named gene columns, choices as words, exact numbers, and nothing for an inactive gene") {
+    store::Recovered recovered = one_individual(plain());
+    recovered.space.genes.at(3).when = {{.gene = 1, .values = {0}}};  // gamma is for relu
+
+    const std::string text = report::csv(recovered, {.measure = {"error", "validation error"}});
     const std::string head = text.substr(0, text.find('\n'));
     const auto names = cells(head);
     const auto row = cells(text.substr(head.size() + 1));
@@ -52,6 +55,7 @@ TEST_CASE("csv: a row has named gene columns, choices as words, and numbers that
     CHECK(value("id") == "1.2.3");
     CHECK(value("conv_layers") == "6");
     CHECK(value("activation") == "tanh");
+    CHECK(value("gamma").empty());
     CHECK(std::strtod(value("lr").c_str(), nullptr) == 0.1 + 0.2);
     CHECK(std::strtod(value("loss").c_str(), nullptr) == 1.0 / 3);
     CHECK(value("loss.measure") == "validation error");

@@ -82,8 +82,9 @@ inline std::string exif_of(int orientation, bool is_little = true) {
                      : std::string("MM\0*\0\0\0\x8\0\x1\x1\x12\0\x3\0\0\0\x1", 18) + zero + low + std::string(6, '\0');
 }
 
-/// Returns a JPEG file of the best quality. `exif` becomes its APP1 marker.
-inline FileBytes jpeg_of(const images::Image& image, J_COLOR_SPACE space, const std::string& exif = "") {
+/// Returns a JPEG file of the best quality. `exif`, behind its prefix, or `app1` becomes its APP1 marker.
+inline FileBytes jpeg_of(const images::Image& image, J_COLOR_SPACE space, const std::string& exif = "",
+                         const std::string& app1 = "") {
     jpeg_compress_struct jpeg{};
     jpeg_error_mgr errors{};
     jpeg.err = jpeg_std_error(&errors);
@@ -100,8 +101,8 @@ inline FileBytes jpeg_of(const images::Image& image, J_COLOR_SPACE space, const 
     jpeg.comp_info[0].h_samp_factor = 1;  // chroma in full resolution
     jpeg.comp_info[0].v_samp_factor = 1;
     jpeg_start_compress(&jpeg, TRUE);
-    if (!exif.empty()) {
-        const std::string marker = std::string("Exif\0\0", 6) + exif;
+    if (!exif.empty() || !app1.empty()) {
+        const std::string marker = exif.empty() ? app1 : std::string("Exif\0\0", 6) + exif;
         jpeg_write_marker(&jpeg, JPEG_APP0 + 1, reinterpret_cast<const JOCTET*>(marker.data()),
                           static_cast<unsigned>(marker.size()));
     }

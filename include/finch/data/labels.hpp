@@ -19,6 +19,10 @@ namespace finch::data {
 /// was trained with. An empty list means that the names are not known.
 void check_trained_names(const std::vector<std::string>& trained, const std::vector<std::string>& names);
 
+/// Gives the samples of `set` the labels that a network with the classes `trained` has for their classes' names. Throws
+/// ConfigError if it has no such class. Changes nothing if either has no names.
+void use_trained_classes(const std::vector<std::string>& trained, Dataset& set);
+
 /// Describes the labels that no training image has, and names the other sets that contain them. Returns an empty text
 /// if there are no such labels, or if the data have targets. `test` may be empty.
 [[nodiscard]] std::string untrained_labels_text(const Dataset& training, const Dataset& test, const Split& split);

@@ -13,8 +13,8 @@ namespace finch::data {
 /// image, mean and deviation of each channel, and the number of outputs for an image (data/float_pixels, data/shape,
 /// data/mean, data/deviation, data/outputs). Replaces records that `arrays` already has.
 void record_pixels(NamedArrays& arrays, const Dataset& set, const Options& options);
-/// Sets mean and deviation of `set` to the recorded values, for options with `auto`. Throws ConfigError if the pixels
-/// of `set` do not have the recorded type.
+/// Sets mean and deviation of `set` to the recorded values, for options with `auto`, and the number of classes to the
+/// recorded one, if it is larger. Throws ConfigError if the pixels of `set` do not have the recorded type.
 void take_recorded_pixels(const NamedArrays& arrays, Dataset& set);
 
 /// The images that a network was trained with, as record_pixels() recorded them.

@@ -24,7 +24,7 @@ struct Image {
     std::int64_t width = 0;
     std::int64_t channels = 0;         ///< 1: grey; 2: grey and opacity; 3: RGB; 4: RGB and opacity
     std::vector<std::uint8_t> pixels;  ///< (height, width, channels)
-    bool is_turned = false;            ///< turned or mirrored because of its EXIF orientation
+    std::string_view remark{};         ///< on its metadata, such as "turned as EXIF says"; usually empty
 };
 
 struct Size {
@@ -51,8 +51,9 @@ struct Options {
 /// Throws ImageError, also for transparent pixels without Options::background.
 [[nodiscard]] Image read(std::span<const std::byte> file, const Options& options);
 
-/// Resizes with Keys' cubic kernel (a = -0.5), stretched by the factor of the reduction: Pillow's BICUBIC. The weights
-/// are fixed-point numbers of 22 bits, and the rows between both passes are bytes, so all pixels equal Pillow's.
+/// Resizes with Keys' cubic kernel (a = -0.5), stretched by the factor of the reduction: Pillow's BICUBIC. The width
+/// comes first, then the height. The weights are fixed-point numbers of 22 bits, and the pixels between both passes are
+/// bytes, so all pixels equal those of Pillow up to version 12. Later versions choose the order of the passes.
 [[nodiscard]] Image resize(const Image& image, const Size& size);
 
 }  // namespace finch::images
