@@ -380,8 +380,7 @@ int main(int argc, char** argv) {
     try {
         return finch::app::run_verb(argc, argv);
     } catch (const std::exception& error) {  // another CLI11 may refuse what the tested versions accept
-        return finch::app::refuse(
-            fmt::format("a fault in Finch's command line (CLI11 {}): {}", CLI11_VERSION, error.what()),
-            finch::exit_fault);
+        return finch::app::refuse(fmt::format("a fault of Finch with CLI11 {}: {}", CLI11_VERSION, error.what()),
+                                  finch::exit_fault);
     }
 }

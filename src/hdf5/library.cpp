@@ -1,5 +1,4 @@
 #include "finch/base/error.hpp"
-#include "finch/base/format.hpp"
 #include "finch/hdf5/file.hpp"
 
 #include "failed_close.hpp"
@@ -86,14 +85,10 @@ hid_t check(hid_t result, const std::string& what) {
 hid_t check_reading(hid_t result, const std::string& what) {
     if (result < 0) {
         const std::string reason = last_message();
-        const bool is_newer = reason.find("version") != std::string::npos;
-        throw FileError(
-            fmt::format("{}: {}{}", what, reason,
-                        is_newer ? fmt::format("; a newer HDF5 than {} wrote it, or it is damaged: write it with "
-                                               "libver=\"v110\" (h5py), or rewrite the file with that HDF5's h5repack "
-                                               "-f GZIP=4 OLD NEW",
-                                               library_version())
-                                 : ""));
+        const std::string remedy = "; a newer HDF5 than " + library_version() +
+                                   " wrote it, or it is damaged: write it with libver=\"v110\" (h5py), or rewrite the "
+                                   "file with that HDF5's h5repack -f GZIP=4 OLD NEW";
+        throw FileError(what + ": " + reason + (reason.find("version") == std::string::npos ? "" : remedy));
     }
     return result;
 }

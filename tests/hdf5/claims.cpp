@@ -159,7 +159,8 @@ TEST_CASE("a failed open is no absence: an object of a newer HDF5 is named with 
 
     CHECK(hdf5::has_object(file.get(), "images"));
     CHECK_FALSE(hdf5::has_object(file.get(), "no/images"));
-    CHECK_THROWS_WITH_AS(static_cast<void>(hdf5::read_array(file.get(), "images")), Contains("libver=\"v110\""),
+    CHECK_THROWS_WITH_AS(static_cast<void>(hdf5::read_array(file.get(), "images")),
+                         Contains("images cannot be opened: bad version number for layout message; a newer HDF5 than"),
                          FileError);
     CHECK_THROWS_WITH_AS(static_cast<void>(hdf5::read_array(file.get(), "no/images")),
                          "there is no no/images in this file", FileError);
