@@ -41,8 +41,7 @@ public:
     /// text if there are no such individuals.
     [[nodiscard]] std::string failure_counts() const;
     /// Returns the most frequent problems, beginning with problems of failed individuals: ": 3 × FileNotFoundError: …;
-    /// 1 × exit code 2; of the pruned 2 × its last loss was nan …; failed by node: 1 of 7 on n1, 86 of 90 on n2".
-    /// Returns an empty text if there are no problems.
+    /// 1 × exit code 2; of the pruned 2 × its last loss was nan …; failed by node: 6 of 7 on n2". Empty if none.
     [[nodiscard]] std::string problems() const;
     /// Returns counts and problems as text: "0 evaluated, 4 failed: 3 × FileNotFoundError: …; 1 × exit code 2".
     [[nodiscard]] std::string text() const { return counts() + problems(); }
