@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uintmax_t largest_image_file = std::uintmax_t{1} << 30;  // bytes
-constexpr std::size_t most_lines = 51;  // of a message about refused files
+constexpr std::size_t most_lines = 51;                                  // of a message about refused files
 
 images::Options image_options(const Options& options) {
     images::Options made{.grey = options.grey};

@@ -50,8 +50,7 @@ inline constexpr std::array<const char*, 3> part_names{"training", "validation",
 [[nodiscard]] std::optional<Dataset> read_folder(const std::filesystem::path& folder, const Options& options,
                                                  Part part);
 /// Reads the pixels of `files` into `set`, whose labels are set, on all CPUs of this rank. Logs the progress. Returns
-/// images::Image::remark of each file. Throws one ConfigError about all files that are refused. `folder` is for
-/// messages.
+/// images::Image::remark of each file, or throws one ConfigError about all refused files. `folder` is for messages.
 [[nodiscard]] std::vector<std::string_view> read_image_files(const std::filesystem::path& folder,
                                                              const std::vector<std::filesystem::path>& files,
                                                              const Options& options, Dataset& set);

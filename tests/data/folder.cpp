@@ -113,9 +113,7 @@ TEST_CASE("folder: the words in the names of folders tell the sets; test images 
             write_image(folder.path() / test / name / "1.png", name == "cat" ? 1 : 2);
         }
         const testing::CapturedLog log;
-
         const data::Datasets sets = data::load(folder_options(folder.path()), 1);
-
         CHECK_MESSAGE((first_pixels(sets.training) == std::vector{1, 1}), training);
         CHECK_MESSAGE((first_pixels(sets.test) == std::vector{1, 2}), test);
         CHECK(contains(log.text(), "1 of 2 test images are training or validation images, too"));

@@ -55,7 +55,7 @@ TEST_CASE("model.py begins with a class of plain torch.nn") {
     network = model.load()  # with the weights in model.pt beside this file
     classes, probabilities = network.predict(images)  # uint8 of shape (N, 1, 2, 1)
 
-The state dict has the names of Finch's models/best.h5, and the CRC-32C 00000000.
+The state dict has the names of Finch's models/best.h5, and the CRC-32C 1b041845.
 """
 import importlib.machinery
 import pathlib

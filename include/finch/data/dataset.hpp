@@ -171,8 +171,6 @@ struct Options {
 [[nodiscard]] std::vector<std::string> paths_of(const Options& options);
 /// Returns the paths of the data as one text for messages.
 [[nodiscard]] std::string places_text(const Options& options);
-/// Returns the folders with validation images (kind `folder`) that `options` leave unused.
-[[nodiscard]] std::vector<std::string> unused_validation(const Options& options);
 [[nodiscard]] bool is_weighted(const Options& options);
 
 struct Datasets {

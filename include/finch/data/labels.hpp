@@ -19,8 +19,7 @@ namespace finch::data {
 /// was trained with. An empty list means that the names are not known.
 void check_trained_names(const std::vector<std::string>& trained, const std::vector<std::string>& names);
 
-/// Gives the samples of `set` the labels that a network with the classes `trained` has for their classes' names. Throws
-/// ConfigError if it has no such class. Changes nothing if either has no names.
+/// Gives `set` the labels of a network with the classes `trained`, by name, if both have names, or throws ConfigError.
 void use_trained_classes(const std::vector<std::string>& trained, Dataset& set);
 
 /// Describes the labels that no training image has, and names the other sets that contain them. Returns an empty text
