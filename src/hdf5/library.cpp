@@ -85,7 +85,8 @@ hid_t check(hid_t result, const std::string& what) {
 hid_t check_reading(hid_t result, const std::string& what) {
     if (result < 0) {
         const std::string reason = last_message();
-        const std::string remedy = "; a newer HDF5 than " + library_version() +
+        const std::string version = library_version();
+        const std::string remedy = "; a newer HDF5 than " + version.substr(0, version.find(',')) +
                                    " wrote it, or it is damaged: write it with libver=\"v110\" (h5py), or rewrite the "
                                    "file with that HDF5's h5repack -f GZIP=4 OLD NEW";
         throw FileError(what + ": " + reason + (reason.find("version") == std::string::npos ? "" : remedy));
