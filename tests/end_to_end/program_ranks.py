@@ -279,6 +279,11 @@ print("finch loss=1")
         check(seen["hosts_argument"] == seen["FINCH_HOSTS"] and seen["MASTER_PORT"] != "1", f"{seen['hosts_argument']}")
         of_finch = ("HDF5_USE_FILE_LOCKING", "CUDA_DEVICE_MAX_CONNECTIONS", "NCCL_NVLS_ENABLE", "OMPI_MCA_mpi_yield_when_idle")
         check(not [name for name in of_finch if name in seen], "a variable that Finch sets for itself is handed on")
+for more, is_said in (("", True), (", share_device: true", False)):
+    with Folder() as folder:
+        folder.write("run.yaml", config("echo finch loss=1", budget=2, workers="{ranks: 1, islands: 1" + more + "}"))
+        output = run(folder, 2, CUDA_VISIBLE_DEVICES="3")
+        check(("the workers 0 and 1 share the device CUDA_VISIBLE_DEVICES=3 on" in output) == is_said, output)
 passed("a program finds all of torchrun's variables, and none that Finch and its launcher set for themselves")
 
 with Folder() as folder:
