@@ -56,7 +56,20 @@ std::string similar_name(const fs::path& folder, const std::string& name) {
 }  // namespace
 
 bool is_storage_failure(int code) noexcept {
-    return code == ENOSPC || code == EDQUOT || code == EIO || code == ESTALE || code == EFBIG;
+    return code != ENOENT && code != ENOTDIR && code != ELOOP && code != ENAMETOOLONG && code != EEXIST;
+}
+
+bool is_storage_failure_of_users_path(int code) noexcept {
+    return is_storage_failure(code) && code != EACCES && code != EPERM && code != EROFS;
+}
+
+void check_storage_of(const fs::path& path) {
+    const FileDescriptor file(retry([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); }));
+    char byte = 0;
+    const bool fails = !file || (retry([&] { return ::read(file.get(), &byte, 1); }) < 0 && errno != EISDIR);
+    if (fails && is_storage_failure_of_users_path(errno)) {
+        throw_storage("cannot read " + path.string());
+    }
 }
 
 void throw_storage(const std::string& what) {
@@ -73,7 +86,7 @@ bool is_there(const fs::path& path) {
     if (retry([&] { return ::stat(path.c_str(), &about); }) == 0) {
         return true;
     }
-    if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP && errno != ENAMETOOLONG) {
+    if (is_storage_failure(errno)) {
         throw_storage("cannot look for " + path.string());
     }
     return false;
@@ -140,7 +153,7 @@ FileDescriptor open_regular(const fs::path& path, int flags, std::string& proble
                                                                            : ::stat(path.c_str(), &named)) == 0;
         const bool is_file = !is_known || S_ISREG(named.st_mode);
         problem = is_file ? std::strerror(code) : no_file(named.st_mode);
-        errno = is_file ? code : EINVAL;
+        errno = is_file ? code : EEXIST;
         return file;
     }
     struct stat found {};
@@ -152,7 +165,7 @@ FileDescriptor open_regular(const fs::path& path, int flags, std::string& proble
     } else if (!S_ISREG(found.st_mode)) {
         problem = no_file(found.st_mode);
         file.reset();
-        errno = EINVAL;
+        errno = EEXIST;
     }
     if (about != nullptr) {
         *about = found;

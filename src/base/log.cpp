@@ -1,6 +1,7 @@
 #include "finch/base/log.hpp"
 
 #include "finch/base/error.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/terminal.hpp"
 #include "finch/base/words.hpp"
@@ -57,6 +58,7 @@ void set_up_log(const LogOptions& options, int world_rank, bool is_leader) {
         try {
             sinks.push_back(std::make_shared<spdlog::sinks::basic_file_sink_mt>(path));
         } catch (const spdlog::spdlog_ex& problem) {
+            check_storage_of(path);
             throw ConfigError(fmt::format("log.path: {} cannot be written ({})", path, problem.what()));
         }
     }

@@ -6,6 +6,7 @@
 #include "finch/base/parsed.hpp"
 #include "finch/base/words.hpp"
 #include "finch/cluster/allocation.hpp"
+#include "finch/cluster/machine.hpp"
 
 #include <algorithm>
 #include <array>
@@ -299,7 +300,9 @@ std::vector<int> own_cpus() {
 
 int usable_cpus() {
     const auto count = static_cast<int>(own_cpus().size());
-    return count > 0 ? count : std::max(1, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)));
+    const int cpus = count > 0 ? count : std::max(1, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)));
+    const double quota = cpu_quota();
+    return quota > 0 ? std::clamp(static_cast<int>(quota), 1, cpus) : cpus;
 }
 
 std::string host_name() {

@@ -1,7 +1,6 @@
 #include "finch/cluster/machine.hpp"
 
 #include "finch/base/format.hpp"
-#include "finch/cluster/environment.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -69,18 +68,44 @@ std::int64_t least(std::int64_t a, std::int64_t b) {
     return a == 0 ? b : b == 0 ? a : std::min(a, b);
 }
 
+/// Returns the memory of this job on this node, which Slurm may enforce without control groups; 0 if it is not known.
+std::int64_t memory_of_job(const Environment& job) {
+    const auto number = [&job](const char* name) { return std::int64_t{job.number(name).value_or(0)} << 20; };
+    return least(number("SLURM_MEM_PER_NODE"),
+                 number("SLURM_MEM_PER_CPU") * job.number("SLURM_CPUS_ON_NODE").value_or(0));
+}
+
 /// Returns the number after `key` (for example "Pss:") in kB, converted to bytes; 0 if the kernel does not report it.
 std::int64_t kilobytes_of(const std::string& text, const std::string& key) {
     const std::size_t at = text.find(key);
     return at == std::string::npos ? 0 : std::atoll(text.c_str() + at + key.size()) * 1024;
 }
 
-int nvidia_device_files() {
-    int count = 0;
-    while (fs::exists(fmt::format("/dev/nvidia{}", count))) {
-        ++count;
+/// Returns the folders of the groups in `groups` that have a `controller`, and of all their parents, whose limits
+/// apply, too.
+std::vector<fs::path> folders_of(const std::string& groups, const fs::path& root, const std::string& controller) {
+    std::vector<fs::path> folders;
+    std::istringstream lines(groups);
+    for (std::string line; std::getline(lines, line);) {
+        // "0::/path" in version 2; "9:memory:/path" or "4:cpu,memory:/path" in version 1.
+        const std::size_t first = line.find(':');
+        const std::size_t second = line.find(':', first + 1);
+        if (first == std::string::npos || second == std::string::npos) {
+            continue;
+        }
+        const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+        const bool is_second_version = controllers == ",,";
+        if (!is_second_version && controllers.find("," + controller + ",") == std::string::npos) {
+            continue;
+        }
+        folders.push_back(is_second_version ? root : root / controller);
+        const fs::path mount = folders.back();
+        fs::path inside = fs::path(line.substr(second + 1)).relative_path();
+        for (; !inside.empty(); inside = inside.parent_path()) {
+            folders.push_back(mount / inside);
+        }
     }
-    return count;
+    return folders;
 }
 
 /// Returns the meaning of the first flag in `known` that `flags` contain; empty if they contain none.
@@ -107,29 +132,43 @@ std::string bfloat16_instructions(const std::string& flags) {
 
 std::int64_t memory_limit_of_groups(const std::string& groups, const fs::path& root) {
     std::int64_t limit = 0;
-    std::istringstream lines(groups);
-    for (std::string line; std::getline(lines, line);) {
-        // "0::/path" in version 2; "9:memory:/path" or "4:cpu,memory:/path" in version 1.
-        const std::size_t first = line.find(':');
-        const std::size_t second = line.find(':', first + 1);
-        if (first == std::string::npos || second == std::string::npos) {
-            continue;
-        }
-        const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-        const bool is_second_version = controllers == ",,";
-        if (!is_second_version && controllers.find(",memory,") == std::string::npos) {
-            continue;
-        }
-        const fs::path mount = is_second_version ? root : root / "memory";
-        const char* name = is_second_version ? "memory.max" : "memory.limit_in_bytes";
-        // The limits of all parent groups apply, too.
-        fs::path inside = fs::path(line.substr(second + 1)).relative_path();
-        limit = least(limit, limit_in(mount / name));
-        for (; !inside.empty(); inside = inside.parent_path()) {
-            limit = least(limit, limit_in(mount / inside / name));
-        }
+    for (const fs::path& group : folders_of(groups, root, "memory")) {
+        limit = least(limit, least(limit_in(group / "memory.max"), limit_in(group / "memory.limit_in_bytes")));
     }
     return limit;
+}
+
+double cpu_quota_of_groups(const std::string& groups, const fs::path& root) {
+    double quota = 0;
+    for (const fs::path& group : folders_of(groups, root, "cpu")) {
+        std::istringstream text(text_of(group / "cpu.max") + text_of(group / "cpu.cfs_quota_us") + " " +
+                                text_of(group / "cpu.cfs_period_us"));
+        double time = 0;  // in each period; "max" or -1: there is no quota
+        double period = 0;
+        if (text >> time >> period && time > 0 && (quota == 0 || time / period < quota)) {
+            quota = time / period;
+        }
+    }
+    return quota;
+}
+
+double cpu_quota() {
+    return cpu_quota_of_groups(text_of("/proc/self/cgroup"), "/sys/fs/cgroup");
+}
+
+std::int64_t cpu_seconds_limit() {
+    return soft_limit(RLIMIT_CPU);
+}
+
+int nvidia_device_files(const fs::path& folder) {
+    int count = 0;
+    std::error_code none;
+    for (fs::directory_iterator entry(folder, none); entry != fs::directory_iterator(); entry.increment(none)) {
+        const std::string name = entry->path().filename().string();
+        const bool has_number = name.size() > 6 && name.find_first_not_of("0123456789", 6) == std::string::npos;
+        count += name.starts_with("nvidia") && has_number ? 1 : 0;
+    }
+    return count;
 }
 
 HeldMemory held_memory() {
@@ -178,7 +217,8 @@ Machine this_machine() {
     machine.cpus = own_cpus();
     machine.cpus_online = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
     machine.memory_bytes = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
-    machine.memory_limit_bytes = memory_limit_of_groups(text_of("/proc/self/cgroup"), "/sys/fs/cgroup");
+    machine.memory_limit_bytes = least(memory_limit_of_groups(text_of("/proc/self/cgroup"), "/sys/fs/cgroup"),
+                                       memory_of_job(Environment::of_this_process()));
     machine.address_space_bytes = soft_limit(RLIMIT_AS);
     machine.locked_bytes = soft_limit(RLIMIT_MEMLOCK);
     machine.open_files = soft_limit(RLIMIT_NOFILE);

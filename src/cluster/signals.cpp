@@ -13,8 +13,10 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <span>
+#include <string_view>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 // Handlers only call async-signal-safe functions (signal-safety(7)): alarm, write, _exit, time, clock_gettime,
@@ -28,7 +30,7 @@ constexpr unsigned orderly_seconds_least = 5;
 constexpr unsigned orderly_seconds_most = 120;
 constexpr long long reserve_seconds = 5;
 constexpr std::size_t handler_bytes = std::size_t{64} << 10U;
-constexpr std::array stop_signals{SIGUSR2, SIGTERM, SIGINT, SIGUSR1, SIGHUP};
+constexpr std::array stop_signals{SIGUSR2, SIGTERM, SIGINT, SIGUSR1, SIGHUP, SIGXCPU};
 constexpr std::array synchronous_signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
 
 /// The data that handlers read and write. Deadlines are seconds of the monotonic clock; 0: none.
@@ -80,6 +82,10 @@ void raise_request(StopRequest request) noexcept {
 extern "C" void finch_on_stop_signal(int signal) {
     note_end(ExitCause::external);
     const bool again = stop_request() != StopRequest::none;
+    if (signal == SIGXCPU && !again) {
+        constexpr std::string_view text = "finch: the limit of CPU seconds (ulimit -t) is nearly used: it stops\n";
+        (void)!::write(STDERR_FILENO, text.data(), text.size());
+    }
     const bool urgent = signal == SIGTERM || (signal == SIGINT && again);
     state.taken = signal;
     raise_request(urgent ? StopRequest::urgent : StopRequest::orderly);
@@ -160,7 +166,7 @@ void move_handlers_to_alternate_stack() {
 }  // namespace
 
 unsigned seconds_for_orderly_stop(long long end_time, long long now) noexcept {
-    if (end_time <= 0) {
+    if (end_time < now) {  // it is not known, or the time limit was extended
         return orderly_seconds_most;
     }
     return static_cast<unsigned>(
@@ -196,6 +202,16 @@ void catch_signals(double end_time) {
     ::sigaddset(&ours, SIGALRM);
     if (::pthread_sigmask(SIG_UNBLOCK, &ours, nullptr) != 0) {
         throw_errno("pthread_sigmask");
+    }
+}
+
+void reserve_cpu_seconds(int cpus) noexcept {
+    constexpr rlim_t seconds_to_stop = 20;
+    struct rlimit limit {};
+    if (::getrlimit(RLIMIT_CPU, &limit) == 0 && limit.rlim_max != RLIM_INFINITY) {
+        const rlim_t reserve = std::min(limit.rlim_max / 4, seconds_to_stop * static_cast<rlim_t>(cpus));
+        limit.rlim_cur = std::min(limit.rlim_cur, limit.rlim_max - reserve);
+        ::setrlimit(RLIMIT_CPU, &limit);
     }
 }
 

@@ -2,9 +2,11 @@
 
 #include "finch/base/format.hpp"
 #include "finch/base/parsed.hpp"
+#include "finch/cluster/environment.hpp"
 
 #include <cmath>
 #include <cstdint>
+#include <fstream>
 #include <sstream>
 #include <vector>
 
@@ -51,6 +53,12 @@ std::optional<double> parse_time_limit(const std::string& text) {
     const double seconds =
         days.front() * day + sum(parts, begins_with_hours ? std::vector{hour, minute, 1.0} : std::vector{minute, 1.0});
     return seconds > 0 ? std::optional(seconds) : std::nullopt;
+}
+
+double extended_end_time() {
+    double end = 0;
+    std::ifstream(Environment::of_this_process().text("FINCH_DEADLINE_FILE").value_or("")) >> end;
+    return end;
 }
 
 std::string time_limit_text(double seconds) {

@@ -321,6 +321,7 @@ train::Recipe Config::recipe(const search::Genome& genome, std::uint64_t individ
 Config load(const fs::path& path, const std::vector<std::string>& settings) {
     std::error_code failure;
     if (!fs::is_regular_file(path, failure)) {
+        check_storage_of(path);
         std::vector<std::string> beside;
         std::error_code ignored;
         const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
@@ -336,6 +337,7 @@ Config load(const fs::path& path, const std::vector<std::string>& settings) {
     }
     const auto text = read_text(path, largest_file);
     if (!text) {
+        check_storage_of(path);
         throw ConfigError(fmt::format("{}: cannot be read, or is larger than 1 MiB", path.string()));
     }
     return parse(*text, path.string(), settings);

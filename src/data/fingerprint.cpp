@@ -3,7 +3,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/base/words.hpp"
-#include "finch/data/expected.hpp"
+#include "finch/data/excerpt.hpp"
 
 #include "readers.hpp"
 

@@ -34,6 +34,8 @@ hdf5::Hid open(const fs::path& path) {
     }
     try {
         return hdf5::open_plain_file(path);
+    } catch (const StorageError&) {
+        throw;
     } catch (const Error& error) {
         refuse(path, fmt::format("cannot be opened as HDF5 ({}); {}", error.what(), expected));
     }

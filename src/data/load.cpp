@@ -209,6 +209,7 @@ void measure_pixels(const Options& options, std::uint64_t seed, Sets& sets) {
 }  // namespace
 
 void refuse(const fs::path& file, const std::string& what) {
+    check_storage_of(file);
     const std::string link = dangling_link(file);
     throw ConfigError(fmt::format("{}: {}{}", file.string(), what, link.empty() ? "" : " (" + link + ")"));
 }

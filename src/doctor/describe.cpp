@@ -37,9 +37,10 @@ std::string machine_text(const RankFacts& rank) {
                                      cluster::cpu_list(machine.cpus)));
     text += row("memory", fmt::format("{}, limit of this job or container: {}", size_text(machine.memory_bytes),
                                       limit_text(machine.memory_limit_bytes)));
-    text += row("limits", fmt::format("address space {}, locked memory {}, open files {}",
+    text += row("limits", fmt::format("address space {}, locked memory {}, open files {}, CPU time of a process {}",
                                       limit_text(machine.address_space_bytes), limit_text(machine.locked_bytes),
-                                      machine.open_files == 0 ? "unlimited" : fmt::format("{}", machine.open_files)));
+                                      machine.open_files == 0 ? "unlimited" : fmt::format("{}", machine.open_files),
+                                      rank.cpu_seconds == 0 ? "unlimited" : fmt::format("{} s", rank.cpu_seconds)));
     return text;
 }
 

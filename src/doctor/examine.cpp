@@ -74,6 +74,7 @@ RankFacts rank_facts() {
                                 nccl.built > 0 ? "with NCCL" : "without NCCL");
     facts.node = cluster::host_name();
     facts.machine = cluster::this_machine();
+    facts.cpu_seconds = cluster::cpu_seconds_limit();
     try {
         facts.devices = backend::cuda_devices();
     } catch (const Error& error) {

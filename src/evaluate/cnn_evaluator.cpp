@@ -154,6 +154,9 @@ void CnnEvaluator::start(search::Individual individual) {
         waiting_ = std::move(individual);  // there may be memory once another training has ended
         return;
     }
+    if (status == Status::storage) {
+        throw StorageError(slots_.problem());
+    }
     if (status != Status::running) {
         individual.outcome = outcome_of(status);
         individual.problem = slots_.problem();

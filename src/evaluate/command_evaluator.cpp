@@ -58,7 +58,6 @@ void CommandEvaluator::begin(std::uint32_t slot, bool is_retry) {
     Running& running = running_[slot];
     search::Individual taken = std::move(running.individual);
     running = Running{};
-    running.used = true;
     running.is_retry = is_retry;
     running.individual = std::move(taken);
     running.curve = ReportedCurve(group_.size());
@@ -79,6 +78,7 @@ void CommandEvaluator::begin(std::uint32_t slot, bool is_retry) {
     individual.started = individual.started > 0 ? individual.started : unix_seconds();
     die_of(individual.id);
     order.individual = individual;
+    running.used = true;
     command(order);
 }
 

@@ -37,8 +37,7 @@ void CommandEvaluator::leave_out(double since) {
     }
 }
 
-/// Gives an heir the checkpoint and the reports of its parent. Throws StorageError if the files fail, and then frees
-/// the slot.
+/// Gives an heir the checkpoint and the reports of its parent. Throws StorageError if the files fail.
 void CommandEvaluator::begin_as_heir(std::uint32_t slot) {
     Running& running = running_[slot];
     search::Individual& individual = running.individual;
@@ -51,9 +50,6 @@ void CommandEvaluator::begin_as_heir(std::uint32_t slot) {
         rung_checkpoints_.begin(individual, running.curve);
         spdlog::info("{} continues {} from epoch {} on", to_text(individual.id), to_text(individual.inherited_from),
                      individual.inherited_epochs + 1);
-    } catch (const StorageError&) {
-        running = Running{};
-        throw;
     } catch (const FileError& error) {
         spdlog::warn("{}: {}; the program begins anew", to_text(individual.id), error.what());
         programs_.remove_files(individual.id);  // they continue its parent

@@ -89,6 +89,7 @@ TemplateTexts read_templates(const config::CommandObjective& objective) {
     for (const auto& [name, path] : objective.files) {
         auto text = read_text(path, largest_template);
         if (!text) {
+            check_storage_of(path);
             throw ConfigError(
                 fmt::format("search.objective.files.{}: {} cannot be read, or is no file of up to 16 MiB{}", name, path,
                             path_hint(path)));

@@ -1,5 +1,6 @@
 #include "finch/base/format.hpp"
 #include "finch/base/message.hpp"
+#include "finch/cluster/machine.hpp"
 #include "finch/evaluate/program_environment.hpp"
 
 #include <algorithm>
@@ -35,9 +36,9 @@ Devices visible_devices(const cluster::Environment& started) {
             visible.emplace(name, split(text));
         }
     }
-    std::error_code none;
+    const auto count = static_cast<std::size_t>(cluster::nvidia_device_files());  // CUDA numbers them without gaps
     std::vector<std::string> of_node;
-    while (std::filesystem::exists(fmt::format("/dev/nvidia{}", of_node.size()), none)) {
+    while (of_node.size() < count) {
         of_node.push_back(std::to_string(of_node.size()));
     }
     if (!started.text("CUDA_VISIBLE_DEVICES") && !of_node.empty()) {

@@ -181,7 +181,6 @@ ProgramEnvironment::ProgramEnvironment(const comm::Group& group, const WorkerPla
     variables_.merge(inherited_variables(started, cluster::Environment::of_launcher(), objective.slurm));
     variables_.emplace("OMP_NUM_THREADS", std::to_string(threads));
     variables_.emplace("PYTHONUNBUFFERED", "1");
-    device_problem_ = devices.problem;
     cpus_ = cpus_of_worker(group, worker, objective.launch, cluster::own_cpus());
     for (const WorkerPlaces::Host& host : hosts) {
         hosts_ += (hosts_.empty() ? "" : ",") + host.node;

@@ -33,9 +33,8 @@ void write_file(const fs::path& path, const std::string& text) {
     }
 }
 
-/// True if the error `code` comes from the file system and not from files that a program created.
-bool is_of_storage(int code) {
-    return is_storage_failure(code) || code == EROFS || code == EPERM;
+Programs::Fault fault_of(const fs::filesystem_error& error) {
+    return is_storage_failure(error.code().value()) ? Programs::Fault::storage : Programs::Fault::failed;
 }
 
 }  // namespace
@@ -108,7 +107,7 @@ void Programs::start(const Order& order) {
             prepare_folder(individual, paths);
         }
     } catch (const fs::filesystem_error& error) {
-        fail(slot, error.what(), is_of_storage(error.code().value()) ? Fault::storage : Fault::failed);
+        fail(slot, error.what(), fault_of(error));
     }
     if (!objective_.files.empty() || line_.uses("hostfile")) {
         static_cast<void>(group_.maximum(0));  // wait for the files of the leader, which the programs of all ranks read
@@ -132,7 +131,7 @@ void Programs::start_child(Slot& slot, const Order& order, const search::Individ
             slot.child->close_input();
         }
     } catch (const fs::filesystem_error& error) {
-        fail(slot, error.what(), is_of_storage(error.code().value()) ? Fault::storage : Fault::failed);
+        fail(slot, error.what(), fault_of(error));
     }
 }
 
@@ -175,7 +174,7 @@ void Programs::look(Slot& slot) const {
 
 void Programs::judge(Slot& slot, const process::Ended& ended) const {
     slot.ended_at = slot.child->ended_at();
-    const bool was_not_started = !ended.problem.empty() && ended.code == 127;
+    const bool has_problem = !ended.problem.empty();
     const std::string errors = slot.child->errors();
     const bool is_good = ended.code == 0 && ended.signal == 0 && ended.problem.empty();
     // Processes that outlive the program are a fault only if the program has not reported all epochs: they may be the
@@ -194,9 +193,10 @@ void Programs::judge(Slot& slot, const process::Ended& ended) const {
     const std::string said =
         last_lines(errors.empty() && (!is_good || objective_.persistent) ? slot.child->output() : errors);
     fail(slot, how + (said.empty() ? "" : ": " + said),
-         was_not_started ? Fault::not_started
-         : port_is_taken ? Fault::port_taken
-                         : Fault::failed);
+         has_problem && ended.code == process::exit_of_node ? Fault::storage
+         : has_problem && ended.code == 127                 ? Fault::not_started
+         : port_is_taken                                    ? Fault::port_taken
+                                                            : Fault::failed);
     if (slot.was_told && !port_is_taken) {
         slot.problem.clear();  // Finch ended it: no fault of the program
     }

@@ -1,5 +1,6 @@
 #include "finch/evaluate/reported_curve.hpp"
 
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 
 #include <algorithm>
@@ -99,6 +100,9 @@ bool ReportedCurve::keep(const std::filesystem::path& path) const {
 
 void ReportedCurve::recall(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
+    if (!file && is_there(path)) {
+        throw StorageError("cannot read " + path.string());
+    }
     for (std::string text; std::getline(file, text);) {
         std::int32_t ranks = ranks_;
         static_cast<void>(std::sscanf(text.c_str(), "ranks=%d ", &ranks));

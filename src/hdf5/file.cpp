@@ -115,28 +115,22 @@ std::size_t read_some(int file, std::span<std::byte> out, const fs::path& path) 
     return have;
 }
 
-/// True if the error `code` concerns the file's name or permissions, not the file system.
-bool is_about_the_name(int code) {
-    return code == ENOENT || code == ENOTDIR || code == EACCES || code == EPERM || code == ELOOP || code == EINVAL ||
-           code == ENXIO || code == ENAMETOOLONG;
-}
-
-/// Opens a file. Returns an empty descriptor if the file does not exist.
-FileDescriptor open_if_there(const fs::path& path) {
+/// Opens a file. Returns an empty descriptor if the file does not exist. `is_storage`: is_storage_failure() or
+/// is_storage_failure_of_users_path().
+FileDescriptor open_if_there(const fs::path& path, bool (*is_storage)(int) = is_storage_failure) {
     std::string problem;
     FileDescriptor file = open_regular(path, O_RDONLY, problem);
-    if (!file && !is_about_the_name(errno)) {
+    if (!file && is_storage(errno)) {
         throw_storage("cannot open " + path.string());
     }
-    const bool is_absent = errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG;
-    if (!file && !is_absent) {
+    if (!file && (errno == EEXIST || is_storage_failure(errno))) {
         refuse(path, "cannot be opened: " + problem);
     }
     return file;
 }
 
-FileDescriptor open_to_read(const fs::path& path) {
-    FileDescriptor file = open_if_there(path);
+FileDescriptor open_to_read(const fs::path& path, bool (*is_storage)(int) = is_storage_failure) {
+    FileDescriptor file = open_if_there(path, is_storage);
     if (!file) {
         refuse(path, "there is no such file");
     }
@@ -265,7 +259,7 @@ Hid open_hdf5(const fs::path& path, const Checked& checked = {}) {
     }
     errno = 0;
     const hid_t file = H5Fopen(name.c_str(), H5F_ACC_RDONLY, access.get());
-    if (file < 0 && errno != 0 && !is_about_the_name(errno)) {
+    if (file < 0 && errno != 0 && errno != EINVAL && is_storage_failure(errno)) {
         throw_storage("cannot open " + path.string());
     }
     return Hid(check_reading(file, path.string() + " cannot be opened as HDF5"));
@@ -295,7 +289,7 @@ void write_large_file(const fs::path& path, const std::function<void(hid_t file)
 
 Hid open_plain_file(const fs::path& path) {
     prepare();
-    static_cast<void>(open_to_read(path));
+    static_cast<void>(open_to_read(path, is_storage_failure_of_users_path));
     return open_hdf5(path);
 }
 

@@ -30,6 +30,9 @@ void Worker::check_stop() {
     constexpr double unmeasured = 10;  // s, for a snapshot before the first is measured
     const double snapshot = evaluator_.checkpoint_seconds();
     const double needed = margin + archive_cost_ + (snapshot > 0 ? snapshot : unmeasured);
+    if (hooks_.end_time > 0 && hooks_.unix_seconds() + needed > hooks_.end_time && hooks_.new_end_time) {
+        hooks_.end_time = std::max(hooks_.end_time, hooks_.new_end_time());
+    }
     const bool time_is_up = hooks_.end_time > 0 && hooks_.unix_seconds() + needed > hooks_.end_time;
     const bool can_stop = state_ == State::searching || (archivist_ && state_ == State::waiting);
     if ((stop == StopRequest::orderly || time_is_up) && exit_reason_ == ExitReason::complete && can_stop) {

@@ -86,7 +86,7 @@ private:
             run_supervisor(std::move(start), life_.first, signals_);
         }
         if (supervisor < 0) {
-            send_packet(start.control, report_of({127, 0, std::strerror(errno)}));
+            send_packet(start.control, report_of({exit_of_node, 0, std::strerror(errno)}));
         } else {
             supervisors_.emplace(supervisor, std::move(start.control));
         }

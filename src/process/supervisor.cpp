@@ -1,4 +1,5 @@
 #include "finch/base/clock.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/process/program_file.hpp"
 
@@ -106,7 +107,8 @@ pid_t spawn(const Start& start, Ended& ended) {
     if (failure.code == 0) {
         return program;
     }
-    ended.code = exit_not_started;
+    const bool is_of_program = !is_storage_failure(failure.code) || failure.code == E2BIG || failure.code == ENOEXEC;
+    ended.code = is_of_program ? exit_not_started : exit_of_node;
     ended.problem = problem_of(image, failure);
     return 0;
 }

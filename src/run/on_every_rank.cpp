@@ -3,6 +3,8 @@
 #include "finch/base/files.hpp"
 #include "finch/comm/mpi.hpp"
 
+#include <filesystem>
+
 namespace finch::run {
 namespace {
 
@@ -15,6 +17,8 @@ std::string attempt(const std::function<std::string()>& work) {
     } catch (const ConfigError& error) {
         return static_cast<char>(Kind::config) + std::string(error.what());
     } catch (const StorageError& error) {
+        return static_cast<char>(Kind::storage) + std::string(error.what());
+    } catch (const std::filesystem::filesystem_error& error) {
         return static_cast<char>(Kind::storage) + std::string(error.what());
     } catch (const Error& error) {
         return static_cast<char>(Kind::other) + std::string(error.what());

@@ -216,7 +216,7 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     if (begins_anew && directory.holds_a_run()) {
         set_aside(directory, slurm);
     }
-    directory.create(workers);
+    directory.create(workers, slurm.restart_count > 0);
     run.lock = std::make_unique<store::RunLock>(directory, slurm.job_id.value_or(""));
     if (auto recovered = store::recover(directory, OnDamage::set_aside, store::Curves::leave)) {
         resume(run, std::move(*recovered), directory, config, data_fingerprint);

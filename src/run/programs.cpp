@@ -7,7 +7,10 @@
 #include "finch/run/on_every_rank.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <map>
+#include <sstream>
 
 namespace finch::run {
 namespace {
@@ -20,6 +23,34 @@ void warn_of_devices(const std::string& problem, int world_rank) {
         spdlog::warn("{}{}", problems.front(),
                      problems.size() > 1 ? fmt::format(" (the same on {} ranks)", problems.size()) : "");
     }
+}
+
+/// Collective over the world. Returns a warning if programs of two workers see one device.
+std::string shared_device(const evaluate::ProgramDevices& mine, const Placement& placement) {
+    const auto environment = cluster::Environment::at_start();
+    const std::array by_task{"SLURM_GPUS_PER_TASK", "SLURM_TRES_PER_TASK", "SLURM_NTASKS_PER_GPU", "SLURM_GPU_BIND"};
+    // Slurm may then show each rank another device under the same number.
+    const bool is_by_task =
+        std::ranges::any_of(by_task, [&](const char* name) { return environment.text(name).has_value(); });
+    std::map<std::string, int> workers;  // by device
+    const auto all = comm::gather_all(MPI_COMM_WORLD, to_message(is_by_task ? evaluate::Variables{} : mine.variables));
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        const cluster::Place& place = placement.mine(static_cast<int>(rank));
+        for (const auto& [name, devices] : from_message<evaluate::Variables>(all[rank])) {
+            std::istringstream numbers(devices);
+            for (std::string number; std::getline(numbers, number, ',');) {
+                const std::string device = fmt::format("{}={} on {}", name, number, place.node);
+                const int other = workers.emplace(device, place.worker).first->second;
+                if (other != place.worker) {
+                    return fmt::format(
+                        "programs of the workers {} and {} share the device {}: request as many devices "
+                        "as ranks, or write workers.share_device: true",
+                        other, place.worker, device);
+                }
+            }
+        }
+    }
+    return "";
 }
 
 }  // namespace
@@ -78,6 +109,7 @@ std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config, 
                                                   const comm::Group& group, process::Launcher& launcher,
                                                   const Placement& placement, int world_rank,
                                                   const store::RunDirectory& directory, energy::Meter* meter) {
+    const auto& objective = std::get<config::CommandObjective>(config.objective);
     const std::filesystem::path run = std::filesystem::absolute(directory.root()).lexically_normal();
     evaluate::Programs::Place place{.ranks = {}, .threads = placement.threads, .run = store::RunDirectory(run)};
     for (const cluster::Place& one : placement.layout.places) {
@@ -86,14 +118,16 @@ std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config, 
             place.ranks.local_ranks.push_back(one.local_rank);
         }
     }
-    if (std::get<config::CommandObjective>(config.objective).launch == config::Launch::leader) {
+    const evaluate::ProgramDevices devices =
+        evaluate::devices_of_worker(group, place.ranks, objective.launch, cluster::Environment::at_start());
+    const std::string shared = shared_device(devices, placement);
+    const bool is_told = world_rank == 0 && devices.problem.empty() && !config.workers.share_device;
+    warn_of_devices(is_told ? shared : devices.problem, world_rank);
+    if (objective.launch == config::Launch::leader) {
         const std::vector<std::string>& nodes = place.ranks.nodes;
         place.threads *= static_cast<int>(std::count(nodes.begin(), nodes.end(), nodes.front()));
     }
-    auto programs =
-        std::make_unique<evaluate::Programs>(config, prepared.line, group, launcher, std::move(place), meter);
-    warn_of_devices(programs->device_problem(), world_rank);
-    return programs;
+    return std::make_unique<evaluate::Programs>(config, prepared.line, group, launcher, std::move(place), meter);
 }
 
 }  // namespace finch::run

@@ -74,6 +74,7 @@ std::unique_ptr<energy::Meter> open_meter(const comm::Session& session, const co
 cluster::Slurm read_slurm(const comm::Session& session) {
     cluster::Slurm slurm = cluster::Slurm::read(cluster::Environment::of_this_process());
     cluster::catch_signals(slurm.end_time.value_or(0));
+    cluster::reserve_cpu_seconds(cluster::usable_cpus());
     barrier_with_deadline(session);
     return slurm;
 }
@@ -118,7 +119,9 @@ Placement place(Run& run) {
     stop_if_asked();
     Placement placement = place_ranks(run.session, run.config, run.slurm);
     run.config.resolve_populations(cluster::workers_of_islands(placement.layout));
-    set_up_log(run.config.log, run.session.world_rank(), placement.mine(run.session.world_rank()).group_rank == 0);
+    on_every_rank(MPI_COMM_WORLD, [&] {
+        set_up_log(run.config.log, run.session.world_rank(), placement.mine(run.session.world_rank()).group_rank == 0);
+    });
     if (run.is_world_rank_0()) {
         for (const std::string& warning : run.slurm.warnings) {
             spdlog::warn("{}", warning);
@@ -208,7 +211,7 @@ void keep_end_notes(const Run& run, const RunBefore& before) {
 /// Collective over the world. World rank 0 opens the run directory and logs its state. All ranks get the facts about
 /// earlier starts. The leaders also get the individuals that their islands need, and merge them while world rank 0
 /// records the start.
-OpenedRun open_run_everywhere(const Run& run) try {
+OpenedRun open_run_everywhere(const Run& run) {
     run.begin(Phase::run_directory);
     const cluster::Layout& layout = run.placement.layout;
     OpenedRun opened;
@@ -235,8 +238,6 @@ OpenedRun open_run_everywhere(const Run& run) try {
     }));
     keep_end_notes(run, opened.before);
     return opened;
-} catch (const StorageError& error) {
-    throw StoppedAtStart{fmt::format("the run cannot be opened now, start it again to resume: {}", error.what())};
 }
 
 std::unique_ptr<evaluate::Programs> start_programs(Run& run) {
@@ -250,7 +251,8 @@ std::unique_ptr<evaluate::Programs> start_programs(Run& run) {
 
 }  // namespace
 
-Run::Run(comm::Session& the_session, const RunOptions& the_options, process::Launcher the_launcher)
+/// All files are used in on_rank_zero() and on_every_rank(), so every rank gets the same StorageError.
+Run::Run(comm::Session& the_session, const RunOptions& the_options, process::Launcher the_launcher) try
     : session(the_session),
       options(the_options),
       launcher(std::move(the_launcher)),
@@ -266,6 +268,9 @@ Run::Run(comm::Session& the_session, const RunOptions& the_options, process::Lau
       meter(open_meter_and_log(*this)),
       directory(run_directory_of(config, options)),
       opened(open_run_everywhere(*this)),
-      programs(start_programs(*this)) {}
+      programs(start_programs(*this)) {
+} catch (const StorageError& error) {
+    throw StoppedAtStart{fmt::format("the run cannot be opened now, start it again to resume: {}", error.what())};
+}
 
 }  // namespace finch::run

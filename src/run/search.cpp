@@ -6,6 +6,7 @@
 #include "finch/base/message.hpp"
 #include "finch/base/replace.hpp"
 #include "finch/cluster/signals.hpp"
+#include "finch/cluster/time_limit.hpp"
 #include "finch/comm/mpi_mailbox.hpp"
 #include "finch/comm/phase.hpp"
 #include "finch/evaluate/cnn_evaluator.hpp"
@@ -218,7 +219,7 @@ int Run::lead() {
     island::Worker worker(worker_options(*this, begun, islands), std::move(begun.population), *propagator, *evaluator,
                           journal, *mailbox, archive ? &*archive : nullptr, progress,
                           {unix_seconds, steady_seconds, cluster::stop_request, slurm.end_time.value_or(0),
-                           cluster::request_orderly_stop});
+                           cluster::request_orderly_stop, cluster::extended_end_time});
     population = &worker.population();
     end_phases();
     const island::ExitReason reason = worker.run();

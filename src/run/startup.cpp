@@ -151,10 +151,12 @@ Placement place_ranks(const comm::Session& session, const config::Config& config
     Placement placement;
     placement.node_of_rank = comm::names_of_nodes(MPI_COMM_WORLD);
     placement.layout = cluster::make_layout(placement.node_of_rank, layout_options(config));
-    // Slurm gives each task its own CPUs. Without Slurm, the ranks of a node share the usable CPUs.
+    // Slurm gives each task its own CPUs. Without Slurm, the ranks of a node share the usable CPUs, and they always
+    // share a quota of CPU time.
     const int usable = cluster::usable_cpus();
-    const int sharing = slurm.cpus_per_task ? 1 : placement.mine(session.world_rank()).local_ranks;
-    const int own = slurm.cpus_per_task ? std::min(usable, static_cast<int>(*slurm.cpus_per_task)) : usable / sharing;
+    const bool has_quota = usable < static_cast<int>(cluster::own_cpus().size());
+    const int sharing = slurm.cpus_per_task && !has_quota ? 1 : placement.mine(session.world_rank()).local_ranks;
+    const int own = std::min(usable / sharing, static_cast<int>(slurm.cpus_per_task.value_or(usable)));
     placement.threads = config.workers.threads > 0 ? config.workers.threads : std::max(1, own);
     // mpirun passes on SLURM_PROCID and SLURM_LOCALID of the batch script, which are then 0 on all ranks.
     const bool is_of_this_rank = cluster::Environment::of_this_process().number("SLURM_PROCID") == session.world_rank();

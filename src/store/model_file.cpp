@@ -1,5 +1,7 @@
 #include "finch/store/model_file.hpp"
 
+#include "finch/base/files.hpp"
+
 #include "file_format.hpp"
 
 #include <algorithm>
@@ -97,6 +99,9 @@ std::optional<ModelFile> read_model(const std::filesystem::path& path, std::vect
         const auto file = hdf5::open_file_or_previous(path, problems, on_damage);
         return file ? std::optional(read(file->get())) : std::nullopt;
     } catch (const Error& error) {
+        if (on_damage == OnDamage::set_aside && dynamic_cast<const StorageError*>(&error) != nullptr) {
+            throw;  // a later start reads it: it is not damaged
+        }
         problems.push_back(path.string() + ": " + error.what());
         return std::nullopt;
     }

@@ -18,7 +18,7 @@ constexpr std::size_t step_bytes = std::size_t{1} << 20;
 Bytes read_bytes(const std::filesystem::path& path, std::vector<std::string>& problems) {
     std::string problem;
     const FileDescriptor file = open_regular(path, O_RDONLY, problem);
-    if (!file && (errno == EINVAL || errno == ENOENT || errno == ELOOP)) {
+    if (!file && !is_storage_failure(errno)) {
         problems.push_back(path.string() + ": " + problem);
         return {};
     }

@@ -20,14 +20,15 @@ constexpr std::string_view training_prefix = "training-";
 constexpr std::string_view weights_prefix = "weights-";
 constexpr std::string_view epoch_prefix = "epoch-";
 
-[[noreturn]] void refuse(int code, const std::string& why) {
-    if (is_storage_failure(code)) {
+/// `is_new`: the run directory is not there yet, so its place is the user's choice.
+[[noreturn]] void refuse(int code, bool is_new, const std::string& why) {
+    if (is_new ? is_storage_failure_of_users_path(code) : is_storage_failure(code)) {
         throw StorageError(why);
     }
     throw ConfigError(why + "; choose a writable folder with --run DIR");
 }
 
-void make_folder(const fs::path& folder) {
+void make_folder(const fs::path& folder, bool is_new) {
     std::error_code failure;
     fs::create_directories(folder, failure);
     if (!failure) {
@@ -38,20 +39,20 @@ void make_folder(const fs::path& folder) {
                                       folder.string(), link));
     }
     std::error_code unknown;
-    refuse(failure.value(),
+    refuse(failure.value(), is_new,
            fmt::format("the run directory {} cannot be made: {}", folder.string(),
                        fs::exists(folder, unknown) ? "there is a file of that name" : failure.message()));
 }
 
 /// Writes and removes a file in `folder`: permissions alone do not show a full disk or a read-only mount.
-void prove_writable(const fs::path& folder) {
+void prove_writable(const fs::path& folder, bool is_new) {
     const fs::path probe = folder / fmt::format(".probe-{}", ::getpid());
     const FileDescriptor file = make_file(probe);
     const bool written = file && ::write(file.get(), "finch\n", 6) == 6 && ::fsync(file.get()) == 0;
     const int code = errno;
     ::unlink(probe.c_str());
     if (!written) {
-        refuse(code,
+        refuse(code, is_new,
                fmt::format("nothing can be written in the run directory {}: {}", folder.string(), std::strerror(code)));
     }
 }
@@ -154,15 +155,17 @@ std::vector<fs::path> RunDirectory::remains() const {
     return found;
 }
 
-void RunDirectory::create(int workers) const {
+void RunDirectory::create(int workers, bool was_made) const {
+    std::error_code unknown;
+    const bool is_new = !was_made && !fs::exists(state(), unknown);
     for (const fs::path& folder : {root_, state(), best_model().parent_path()}) {
-        make_folder(folder);
+        make_folder(folder, is_new);
     }
     for (int worker = workers_per_folder; worker < workers; worker += workers_per_folder) {
-        make_folder(state_of(worker));
+        make_folder(state_of(worker), is_new);
     }
-    prove_writable(root_);
-    prove_writable(state());
+    prove_writable(root_, is_new);
+    prove_writable(state(), is_new);
 }
 
 fs::path RunDirectory::move_aside() const {
@@ -187,8 +190,8 @@ fs::path RunDirectory::move_aside() const {
         fs::create_directory(plain, failure);  // the target of the link
     }
     if (failure) {
-        throw ConfigError(
-            fmt::format("{} cannot be renamed to {}: {}", plain.string(), name().string(), failure.message()));
+        refuse(failure.value(), true,
+               fmt::format("{} cannot be renamed to {}: {}", plain.string(), name().string(), failure.message()));
     }
     return name();
 }

@@ -48,6 +48,22 @@ TEST_CASE("retry repeats calls with temporary errors a bounded number of times, 
     CHECK(full.calls == 1);
 }
 
+TEST_CASE("every error is the storage's, but those of names, and of permissions in a path that the user chose") {
+    for (const int code : {ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG, EEXIST}) {
+        CHECK_FALSE(is_storage_failure(code));
+    }
+    for (const int code : {EACCES, EPERM, EROFS}) {
+        CHECK(is_storage_failure(code));
+        CHECK_FALSE(is_storage_failure_of_users_path(code));
+    }
+    for (const int code : {ENOSPC, EIO, ESHUTDOWN, ENOTCONN, ETIMEDOUT, EKEYEXPIRED}) {
+        CHECK(is_storage_failure_of_users_path(code));
+    }
+    CHECK_THROWS_AS(check_storage_of("/proc/self/mem"), StorageError);  // EIO
+    CHECK_NOTHROW(check_storage_of("/no/such/file"));
+    CHECK_NOTHROW(check_storage_of("/"));
+}
+
 TEST_CASE("make_file replaces a symbolic link, and the link's target is not changed") {
     const TemporaryFolder folder;
     testing::put_contents(folder / "precious", "do not empty me");

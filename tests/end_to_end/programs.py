@@ -445,14 +445,15 @@ with Folder() as folder:
 passed("USR2 to a follower of any worker stops the run, and programs behind a wrapper script save")
 
 with Folder() as folder:
-    program = folder.write("program.sh", "#!/bin/sh\necho finch loss=1\n[ -e ../../../../../broken ] || { touch ../../../../../broken; chmod -x \"$0\"; }\n")
-    program.chmod(0o755)
-    folder.write("run.yaml", config("./program.sh", budget=9, search="duplicates: train"))
-    output = folder.run(1, "evolve", "run.yaml", expect=75)
-    check("Permission denied, 3 times in a row" in output, output)
-    program.chmod(0o755)
-    folder.run(1, "evolve", "run.yaml")
-    check(outcomes(folder.path / "runs/run") == ["evaluated"] * 7 + ["failed"] * 2, f"{outcomes(folder.path / 'runs/run')}")
+    for run, how, said, failures in (("a", 'chmod -x "$0"', "Permission denied", 0), ("b", 'mv "$0" "$0.away"', "file or directory, 3 times in a row", 2)):
+        program = folder.write("program.sh", f"#!/bin/sh\necho finch loss=1\n[ -e {folder.path}/{run} ] || {{ touch {folder.path}/{run}; {how}; }}\n")
+        program.chmod(0o755)
+        folder.write("run.yaml", config("./program.sh", budget=9, search="duplicates: train"))
+        output = folder.run(1, "evolve", "run.yaml", "--run", f"runs/{run}", expect=75)
+        check(said in output, output)
+        folder.write("program.sh", "#!/bin/sh\necho finch loss=1\n").chmod(0o755)
+        folder.run(1, "evolve", "run.yaml", "--run", f"runs/{run}")
+        check(outcomes(folder.path / "runs" / run) == ["evaluated"] * (9 - failures) + ["failed"] * failures, f"{outcomes(folder.path / 'runs' / run)}")
 passed("a program that can no longer be started stops the run, to be resumed, before it eats the budget")
 
 with Folder() as folder:

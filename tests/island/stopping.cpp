@@ -117,13 +117,16 @@ TEST_CASE("deadline: the stop begins just early enough for a snapshot, for the a
     CHECK_FALSE(world.run(1));
     CHECK_FALSE(world.go_on(100, 0.85));  // until 13.2 s before the end
     CHECK(world.workers_[0]->exit_reason() == ExitReason::complete);
+    world.new_end_time = 121;            // the time limit is extended
+    CHECK_FALSE(world.go_on(23, 0.85));  // until 13.6 s before the new end
+    CHECK(world.workers_[0]->exit_reason() == ExitReason::complete);
 
     CHECK(world.go_on(plenty, 0.01));
 
     CHECK(world.workers_[0]->exit_reason() == ExitReason::stopped);
-    CHECK(world.now_ < 101 - 12);
+    CHECK(world.now_ < 121 - 12);
     const std::string& why = world.archive_->events.back().text;
-    CHECK(why.find(date_and_time(101)) != std::string::npos);
+    CHECK(why.find(date_and_time(121)) != std::string::npos);
     CHECK(why.find("FINCH_DEADLINE") != std::string::npos);
 }
 

@@ -129,6 +129,7 @@ public:
     std::vector<std::string> node_of_worker;  ///< empty: all are on one node
     double training_seconds = 60;
     double end_time = 0;
+    double new_end_time = 0;
     double checkpoint_seconds = 0;
     std::vector<int> looks;  ///< per worker: the number of steps of each evaluation; empty: random
     Budget budget_;
@@ -211,10 +212,14 @@ private:
             evaluators_.back()->looks = looks.empty() ? 0 : looks[static_cast<std::size_t>(i)];
             mailboxes_.push_back(std::make_unique<CountingMailbox>(network_->mailbox(i)));
             files_.push_back(std::make_unique<MemoryJournal>(journals_[static_cast<std::size_t>(i)]));
-            workers_.push_back(std::make_unique<Worker>(
-                options, population, *propagators_.back(), *evaluators_.back(), *files_.back(), *mailboxes_.back(),
-                i == 0 ? archive_.get() : nullptr, observer_,
-                Hooks{[this] { return now_; }, [this] { return now_; }, [this] { return stop; }, end_time}));
+            workers_.push_back(std::make_unique<Worker>(options, population, *propagators_.back(), *evaluators_.back(),
+                                                        *files_.back(), *mailboxes_.back(),
+                                                        i == 0 ? archive_.get() : nullptr, observer_,
+                                                        Hooks{.unix_seconds = [this] { return now_; },
+                                                              .steady_seconds = [this] { return now_; },
+                                                              .stop = [this] { return stop; },
+                                                              .end_time = end_time,
+                                                              .new_end_time = [this] { return new_end_time; }}));
         }
         earlier_.push_back({restart_++, count});
     }

@@ -80,6 +80,9 @@ check "a job from any folder of the repository runs in its root" said "in $scrat
 check "status is asked with evolve's own options" called "finch status --progress $scratch/repository/deep/er/own.yaml --set seed=2"
 act SLURM_SUBMIT_DIR="$scratch/bin"
 check "a job from elsewhere runs there, with the repository's program" said "in $scratch/bin: $scratch/repository/build/finch"
+arrange; answers 2 0:12; echo "   MinMemoryCPU=2G MinTmpDiskNode=0" >"$scratch/record"; act FOLDER="$scratch/bin"
+check "a job with --chdir runs in that folder" said "in $scratch/bin:"
+check "the ranks hear of the job's memory" called "--cpus-per-task=3 env SLURM_MEM_PER_CPU=2048 $scratch/repository/build/finch evolve"
 
 arrange; answers 2 0:12; act FINCH="$scratch/bin/finch-elsewhere"
 check "FINCH names the program" called "--cpus-per-task=3 $scratch/bin/finch-elsewhere evolve"

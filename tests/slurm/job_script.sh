@@ -113,12 +113,18 @@ check "what cannot be counted is not requeued" not_requeued
 
 arrange; answers 75:3 75:9; echo COMPLETING >"$scratch/job-state"; act
 check "a job that its user cancelled does not come back" not_requeued
-act SLURM_JOB_END_TIME=$(($(date +%s) + 5))
+echo "   Reason=TimeLimit" >"$scratch/record"; act
 check "a job that its time limit ended does" requeued
 
 arrange; answers 75:3; echo COMPLETING >"$scratch/job-state"; act; act SLURM_RESTART_COUNT=1
 echo RUNNING >"$scratch/job-state"; act SLURM_RESTART_COUNT=2
 check "a start that was preempted is none without progress" requeued
+
+arrange; answers 75:3; printf '   StartTime=2030-01-01T10:00:00\n   PreemptTime=2030-01-01T10:00:09\n' >"$scratch/record"
+act; act SLURM_RESTART_COUNT=1; act SLURM_RESTART_COUNT=2 FINCH_REQUEUES=0
+check "starts that were preempted with a grace time are requeued, whatever the limits" requeued
+sed -i 's/T10:00:00/T10:00:10/' "$scratch/record"; act SLURM_RESTART_COUNT=3 FINCH_REQUEUES=0
+check "an earlier start's preemption does not count" not_requeued
 
 arrange; answers 75:3 75:9; during "scontrol-show @(2|3)" 'exit 1'; act
 check "a slurmctld that does not answer is asked again" requeued
@@ -138,6 +144,13 @@ check "a job of --no-requeue is not requeued" not_requeued
 check "a job of --no-requeue says so" said "--no-requeue"
 arrange; answers 2 0:12; during "squeue 1" 'exit 1'; act
 check "the deadline is asked for again" called deadline=1893456000
+
+arrange; answers 2 0:12; near=$(($(date +%s) + 500)); date -ud "@$near" +%FT%T >"$scratch/end"; mkdir -p "${starts%/*}"
+during "srun 1" "date -ud @$((near + 900)) +%FT%T >\"\$scratch/end\"; until [ -e \"\$FINCH_DEADLINE_FILE\" ]; do /bin/sleep 0.1; done
+    cp \"\$FINCH_DEADLINE_FILE\" \"\$scratch/extended\""
+act
+check "the ranks hear of an extended time limit" [ "$(cat "$scratch/extended")" = $((near + 900)) ]
+check "it is logged" said "the time limit was extended by 900 s"
 
 for answer in '' N/A NONE Unknown 2001-01-01T00:00:00 'in 3 days' 9999999999; do
     arrange; answers 2 0:12; echo "$answer" >"$scratch/end"; act FINCH_DEADLINE=4000000000

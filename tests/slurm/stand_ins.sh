@@ -49,8 +49,8 @@ END
     cat >"$scratch/bin/scontrol" <<'END'
 called "scontrol-$1" "scontrol $*"
 if [ "$1" = show ]; then
-    printf 'JobId=7 JobName=x\n   JobState=%s\n   Requeue=1 BatchFlag=1\n%s\n   Command=%s --run a=b\n   WorkDir=/\n' \
-        "$(cat "$scratch/job-state")" "$(cat "$scratch/record")" "$(cat "$scratch/submitted-script")"
+    printf 'JobId=7 JobName=x\n   JobState=%s\n   Requeue=1 BatchFlag=1\n%s\n   Command=%s --run a=b\n   WorkDir=%s\n' "$(cat "$scratch/job-state")" \
+        "$(cat "$scratch/record")" "$(cat "$scratch/submitted-script")" "${FOLDER:-$SLURM_SUBMIT_DIR}"
 fi
 END
     cat >"$scratch/bin/squeue" <<'END'
@@ -113,7 +113,7 @@ act() {  # [NAME=VALUE…] [ARGUMENT…]
     : >"$scratch/calls"
     env -u FINCH -u SLURM_JOB_END_TIME -u SLURM_ARRAY_TASK_ID SLURM_JOB_ID=7 SLURM_SUBMIT_DIR="$scratch/repository" \
         SLURM_CPUS_PER_TASK=3 TZ=UTC PATH="$scratch/bin:$PATH" "${variables[@]}" \
-        setsid --wait bash -c 'echo $$ >"$scratch/pid"; exec bash "${job_script:-$scratch/slurm_script}" "$@"' job "$@" \
+        setsid --wait bash -c 'cd "$SLURM_SUBMIT_DIR"; echo $$ >"$scratch/pid"; exec bash "${job_script:-$scratch/slurm_script}" "$@"' job "$@" \
         >"$scratch/output" 2>&1
     code=$?
 }

@@ -65,6 +65,29 @@ TEST_CASE("create throws ConfigError with path, reason and the option --run if t
     CHECK_THROWS_WITH_AS(RunDirectory("/proc/finch").create(), doctest::Contains("--run DIR"), ConfigError);
 }
 
+TEST_CASE(
+    "create: missing permission is the user's mistake for a new run directory, and the storage's for an old one") {
+    const TemporaryFolder folder;
+    RunDirectory(folder / "old").create();
+    fs::permissions(folder.path(), fs::perms(0755));
+    fs::permissions(folder / "old", fs::perms(0555));
+    const auto thrown = [&](const char* name) {
+        return testing::without_privileges([&] {
+            try {
+                RunDirectory(folder / name).create();
+                return 1;
+            } catch (const StorageError&) {
+                return 2;
+            } catch (const ConfigError&) {
+                return 3;
+            }
+        });
+    };
+
+    CHECK(thrown("old") == 2);
+    CHECK(thrown("old/new") == 3);
+}
+
 TEST_CASE("holds_a_run is true if an archive, its predecessor or a damaged archive exists") {
     for (const char* name : {"population.h5", "population.h5.previous", "population.h5.damaged"}) {
         const TemporaryFolder folder;

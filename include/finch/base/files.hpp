@@ -25,10 +25,17 @@ public:
     using ApiError::ApiError;
 };
 
-/// Returns true if an error number means a full disk, a quota or a failing file server. A full disk or a failing server
-/// is not the user's mistake, and the same command can succeed later. Returns false for EROFS, because the user must
-/// correct the mount.
+/// Returns true if an error number of a call in a folder that Finch made comes from the storage: a full disk, a file
+/// server that has evicted this node, an expired ticket. The same command can succeed later. Returns false for the
+/// errors of names alone: ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG and EEXIST.
 [[nodiscard]] bool is_storage_failure(int code) noexcept;
+
+/// The same for a path that the user chose. There, EACCES, EPERM and EROFS are mistakes of the user too.
+[[nodiscard]] bool is_storage_failure_of_users_path(int code) noexcept;
+
+/// Throws StorageError if `path`, which the user chose, cannot be opened or read because the storage fails. Called
+/// before such a path is refused as the user's mistake.
+void check_storage_of(const std::filesystem::path& path);
 
 /// Throws StorageError with `what` (a path and the failed action) and the text of the current `errno`.
 [[noreturn]] void throw_storage(const std::string& what);
@@ -70,7 +77,7 @@ auto retry(Call call) -> decltype(call()) {
 [[nodiscard]] std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder);
 
 /// Opens a regular file. On failure, returns an empty descriptor, sets errno, and writes the reason to `problem`. Never
-/// blocks: for a folder, a FIFO, a device or a socket it sets EINVAL. `flags` are the flags of open(2). With
+/// blocks: for a folder, a FIFO, a device or a socket it sets EEXIST. `flags` are the flags of open(2). With
 /// O_NOFOLLOW, open_regular() also refuses symbolic links. `about` receives what fstat() returns for the open file.
 [[nodiscard]] FileDescriptor open_regular(const std::filesystem::path& path, int flags, std::string& problem,
                                           struct stat* about = nullptr);

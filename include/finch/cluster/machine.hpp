@@ -15,7 +15,7 @@ struct Machine {
     std::vector<int> cpus = {};            ///< numbers of the CPUs on which this process may run
     int cpus_online = 0;                   ///< of the whole node
     std::int64_t memory_bytes = 0;         ///< of the whole node
-    std::int64_t memory_limit_bytes = 0;   ///< the smallest limit of this process's control groups
+    std::int64_t memory_limit_bytes = 0;   ///< the smallest limit of this process's control groups and of its job
     std::int64_t address_space_bytes = 0;  ///< ulimit -v
     std::int64_t locked_bytes = 0;         ///< ulimit -l
     std::int64_t open_files = 0;           ///< ulimit -n
@@ -47,6 +47,18 @@ struct HeldMemory {
 /// Returns the smallest memory limit of the control groups, in bytes; 0 if there is none. `groups`: the text of
 /// /proc/self/cgroup (versions 1 and 2). `root`: the mount point of the control groups, /sys/fs/cgroup.
 [[nodiscard]] std::int64_t memory_limit_of_groups(const std::string& groups, const std::filesystem::path& root);
+
+/// Returns the smallest quota of CPU time of the control groups, in CPUs; 0 if there is none. See
+/// memory_limit_of_groups().
+[[nodiscard]] double cpu_quota_of_groups(const std::string& groups, const std::filesystem::path& root);
+/// The same for this process.
+[[nodiscard]] double cpu_quota();
+
+/// Returns the limit of CPU seconds of a process (ulimit -t); 0 if there is none.
+[[nodiscard]] std::int64_t cpu_seconds_limit();
+
+/// Returns the number of files nvidia0, nvidia1 … in `folder`. Numbers may be missing, as in a container.
+[[nodiscard]] int nvidia_device_files(const std::filesystem::path& folder = "/dev");
 
 /// Returns ascending CPU numbers in the notation of taskset and Slurm: "0-3,8".
 [[nodiscard]] std::string cpu_list(const std::vector<int>& cpus);

@@ -6,11 +6,11 @@
 
 namespace finch::cluster {
 
-/// Catches the signals USR2, USR1, HUP, INT and TERM. The handler only sets a flag and arms an alarm: alarm(10) for
-/// TERM, alarm(max(5, min(seconds left − 5, 120))) for the other signals. If a stop hangs, SIGALRM ends the process. A
-/// repeated signal never postpones the alarm. HUP stays ignored if it was ignored at process start (nohup). USR1 keeps
-/// the handler of a library, if one is installed. `end_time`: the end of the job in Unix seconds; 0 if there is none or
-/// it is not known yet. Ignores SIGXFSZ, so a write beyond the file size limit fails with EFBIG.
+/// Catches the signals USR2, USR1, HUP, INT, TERM and XCPU. The handler only sets a flag and arms an alarm: alarm(10)
+/// for TERM, alarm(max(5, min(seconds left − 5, 120))) for the other signals. If a stop hangs, SIGALRM ends the
+/// process. A repeated signal never postpones the alarm. HUP stays ignored if it was ignored at process start (nohup).
+/// USR1 keeps the handler of a library, if one is installed. `end_time`: the end of the job in Unix seconds; 0 if there
+/// is none or it is not known yet. Ignores SIGXFSZ, so a write beyond the file size limit fails with EFBIG.
 ///
 /// The calling thread handles all signals, on an alternate stack. Generated GEMM kernels of oneDNN use the stack
 /// pointer as a data pointer, so a handler on the thread's own stack would overwrite tensors. Every other thread blocks
@@ -20,6 +20,10 @@ namespace finch::cluster {
 /// Must be called first in main(), before any thread exists. Must be called again after MPI_Init, and after any call
 /// that may install handlers of a library.
 void catch_signals(double end_time = 0);
+
+/// Lowers the soft limit of CPU seconds (ulimit -t), so that the kernel sends XCPU early enough for an orderly stop on
+/// `cpus` CPUs. At the hard limit, it kills the process.
+void reserve_cpu_seconds(int cpus) noexcept;
 
 /// Restores the default actions of all stop signals, for verbs that cannot be resumed. A signal that arrived before
 /// this call takes effect now.
@@ -55,7 +59,7 @@ void unwatch() noexcept;
 void ignore_signals() noexcept;
 
 /// Returns the seconds from an orderly request to the alarm: max(5, min(end_time − now − 5, 120)); 120 if `end_time` is
-/// 0.
+/// before `now`.
 [[nodiscard]] unsigned seconds_for_orderly_stop(long long end_time, long long now) noexcept;
 
 }  // namespace finch::cluster

@@ -32,6 +32,7 @@ struct RankFacts {
     EnergyFacts energy;
     std::map<std::string, std::string> variables;  ///< the relevant environment variables
     store::FileSystem file_system;                 ///< of the working directory
+    std::int64_t cpu_seconds = 0;                  ///< ulimit -t; 0: no limit
     bool operator==(const RankFacts&) const = default;
 };
 

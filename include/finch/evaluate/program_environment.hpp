@@ -86,13 +86,11 @@ public:
     [[nodiscard]] const std::string& hostfile() const noexcept { return hostfile_; }
     /// Returns the CPUs that programs may run on; empty: the CPUs of this rank.
     [[nodiscard]] const std::vector<int>& cpus() const noexcept { return cpus_; }
-    [[nodiscard]] const std::string& device_problem() const noexcept { return device_problem_; }
 
 private:
     Variables variables_;
     std::string hosts_;
     std::string hostfile_;
-    std::string device_problem_;
     std::vector<int> cpus_;
 };
 

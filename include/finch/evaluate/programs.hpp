@@ -63,8 +63,6 @@ public:
     /// Returns how many seconds before its release the last released evaluation had ended on all ranks; 0: not known.
     /// Valid after a `release` Order.
     [[nodiscard]] double seconds_since_end() const noexcept { return seconds_since_end_; }
-    /// Returns an error text if programs see fewer devices than they need; else empty.
-    [[nodiscard]] const std::string& device_problem() const noexcept { return environment_.device_problem(); }
     [[nodiscard]] const store::RunDirectory& run() const noexcept { return run_; }
     [[nodiscard]] std::filesystem::path folder_of(search::Id id) const { return run_.evaluation(id); }
     /// Returns the path of one of Finch's own files about an evaluation, next to the evaluation's folder.

@@ -34,6 +34,8 @@ struct Hooks {
     /// Called when this worker begins to stop before its budget is used, for any reason. `stopping` can arm a watchdog.
     /// May be empty.
     std::function<void()> stopping = {};
+    /// Called before a stop because of `end_time`. Returns the end of the job if it was extended, else 0. May be empty.
+    std::function<double()> new_end_time = {};
 };
 
 /// Options of a worker at its start.

@@ -38,7 +38,8 @@ struct CommandNotes {
 [[nodiscard]] CommandNotes command_notes(const evaluate::CommandLine& line);
 
 /// Collective over the world. Returns the object that runs the worker's programs on this rank. Warns about devices that
-/// the programs do not see. `config`, `prepared`, `group` and `launcher` must outlive the returned object.
+/// the programs do not see or share with other workers. `config`, `prepared`, `group` and `launcher` must outlive the
+/// returned object.
 [[nodiscard]] std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config,
                                                                 const PreparedPrograms& prepared,
                                                                 const comm::Group& group, process::Launcher& launcher,

@@ -58,8 +58,9 @@ public:
     /// Returns the files in state/ that prove an earlier archive: journals with records, snapshots, weights.
     [[nodiscard]] std::vector<std::filesystem::path> remains() const;
     /// Makes the folders for `workers` workers and checks that files can be written there. Throws ConfigError with the
-    /// path and the reason; throws StorageError if the file system fails.
-    void create(int workers = 1) const;
+    /// path and the reason; throws StorageError if the file system fails. Missing permissions are a ConfigError if the
+    /// directory is new. `was_made`: it is known that an earlier start has made it.
+    void create(int workers = 1, bool was_made = false) const;
     /// Renames the whole folder to "ROOT.1", "ROOT.2" … and returns the new name. If ROOT is a symbolic link, renames
     /// the target folder; the link then leads to a new empty folder.
     std::filesystem::path move_aside() const;

@@ -4,7 +4,7 @@
 //   CRASH_RANK    the MPI rank that is affected
 //   CRASH_AT      n, from 1; 0: calls are only counted
 //   CRASH_MODE    before, half, after: SIGKILL before the call, after half of a write, after the call;
-//                 ENOSPC, EDQUOT, EIO, ESTALE, EROFS, EFBIG: the call fails with this error
+//                 the name of an error, such as ENOSPC: the call fails with this error
 //   CRASH_SPAN    number of calls that fail, from the n-th on; 0: all
 //   CRASH_COUNT   a file to which a normal process exit writes the number of calls and their names; "unlink!" is a call
 //                 that failed because the file does not exist
@@ -91,14 +91,17 @@ bool is_below(int file) {
 }
 
 int error_of(const std::string& mode) {
-    static const std::vector<std::pair<std::string, int>> known{
-        {"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EIO", EIO}, {"ESTALE", ESTALE}, {"EROFS", EROFS}, {"EFBIG", EFBIG}};
-    for (const auto& [word, number] : known) {
-        if (word == mode) {
-            return number;
+    static const int found = [&mode] {
+        int number = EKEYREJECTED;
+        for (const char* name = nullptr; number > 0; --number) {
+            name = ::strerrorname_np(number);  // null: no error has this number
+            if (name != nullptr && name == mode) {
+                break;
+            }
         }
-    }
-    return 0;
+        return number;
+    }();
+    return found;
 }
 
 [[noreturn]] void end() {
