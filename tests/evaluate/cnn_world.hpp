@@ -32,7 +32,7 @@ workers: {slots: 3}
           datasets(data::load(config.recipe(genome(1), 0).data, config.seed)),
           device(std::forward<Arguments>(of_device)...),
           slots(config, datasets, device, group, cluster::AllReduceKind::none),
-          evaluator(config, slots, group, store::RunDirectory(folder.path()), {0, 1, "here"}, "cpu", [] {
+          evaluator(config, slots, group, store::RunDirectory(folder.path()), 0, 0, [] {
               return search::Standing{true, 0, 0, {}};
           }) {
         evaluator.set_sample_shape({12, 12, 1}, 10);

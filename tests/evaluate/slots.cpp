@@ -82,7 +82,7 @@ std::map<std::uint64_t, search::Individual> train_all(int slot_count, bool hesit
         follow(group, [&](const Order& order) { slots.obey(order); });
         return ended;
     }
-    CnnEvaluator evaluator(config, slots, group, store::RunDirectory(folder.path()), {0, 1, "here"}, "hesitant", [] {
+    CnnEvaluator evaluator(config, slots, group, store::RunDirectory(folder.path()), 0, 0, [] {
         return search::Standing{true, 0, 0, {}};
     });
     evaluator.set_sample_shape({8, 8, 1}, 10);

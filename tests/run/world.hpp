@@ -45,7 +45,7 @@ struct World {
     }
 
     [[nodiscard]] CnnEvaluator evaluator(int worker, std::uint64_t run) {
-        CnnEvaluator made(config, slots, group, directory, {worker, 1, "here", run}, "cpu", [this] { return known; });
+        CnnEvaluator made(config, slots, group, directory, worker, run, [this] { return known; });
         made.set_sample_shape({8, 8, 1}, 10);
         return made;
     }
