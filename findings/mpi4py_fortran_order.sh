@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# mpi4py 4.1.2, Open MPI 5.0.11 (PyPI), pandas 3.1.1, numpy 2.4.6: the rows of a DataFrame arrive mixed, without an error.
+# mpi4py 4.1.2, Open MPI 5.0.11 (PyPI), pandas 3.1.1, numpy 2.4.6: the elements of a DataFrame arrive at wrong places,
+# without an error.
 #
 # DataFrame.to_numpy() returns an array in Fortran order if all columns have one type. mpi4py (Send, Bcast, Allreduce)
-# accepts such an array, since its memory is contiguous, and transfers it in the order of the memory. The receiver's array
-# from np.empty() has the same shape and type, and is in C order. NumPy's own copy, and mpi4py's send() with pickle, keep
-# each element at its place. np.ascontiguousarray() before Send avoids it. A strided array is refused with BufferError.
+# accepts such an array, since its memory is contiguous, and transfers it in the order of the memory. The receiver's
+# array from np.empty() has the same shape and type, but is in C order. NumPy's own copy, and mpi4py's send() with
+# pickle, keep each element at its place. np.ascontiguousarray() before Send avoids the error. A strided array gives a
+# BufferError.
 #
 # Seen:
 #   to_numpy() in Fortran order: True [[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]]

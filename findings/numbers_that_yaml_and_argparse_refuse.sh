@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# PyYAML 6.0.2 (YAML 1.1) reads 1e-07, as C, Python's repr and JSON write a float, as a word: its floats need a point and
-# a sign in the exponent. Python's argparse (3.8.18, 3.11.7, 3.12.1, 3.13.0) takes the value -1.0e-07 of an option for
-# another option, since its pattern of negative numbers has no exponent; --x=-1.0e-07 works.
+# PyYAML 6.0.2 (YAML 1.1) reads 1e-07 as a string, although C, Python's repr and JSON write floats like this: its floats
+# need a point, and a sign in the exponent. Python's argparse (3.8.18, 3.11.7, 3.12.1, 3.13.0) takes the value -1.0e-07
+# of an option for another option, since its pattern of negative numbers has no exponent; --x=-1.0e-07 works.
 # Seen: 1e-07 is a str, 1.0e-07 a float, 1e+20 a str, 1.0e+20 a float; "argument --x: expected one argument".
 # Exit code 1 if one of these changes.
 set -euo pipefail

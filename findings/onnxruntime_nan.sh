@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # onnx 1.23.2, onnxruntime 1.32.0 (CPU), numpy 2.4.6: whether a NaN survives a maximum depends on its place.
 #
-# NumPy and PyTorch return NaN for a maximum over values with a NaN, and the place of the NaN for argmax. ONNX Runtime
-# returns NaN for ReduceMax and ArgMax only if it comes first, and a one-dimensional MaxPool turns a window of NaN into
+# NumPy and PyTorch return NaN for a maximum over values with a NaN, and the index of the NaN for argmax. ONNX Runtime
+# does so for ReduceMax and ArgMax only if the NaN comes first, and a one-dimensional MaxPool turns a window of NaN into
 # the smallest float. So an exported network that diverged can return finite numbers and a class. onnx's own
 # ReferenceEvaluator follows NumPy for ReduceMax and ArgMax, ignores NaN in MaxPool, and fails for a window of NaN.
 #

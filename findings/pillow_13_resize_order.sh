@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Pillow 13 resizes some images with other pixels than Pillow 12: it resizes the height first where this leaves fewer
-# pixels between both passes. Up to Pillow 12 the width came first. Each pass rounds to bytes and clips, so the order shows.
+# Pillow 13 resizes some images to other pixels than Pillow 12: it resizes the height first if this leaves fewer pixels
+# between both passes. Up to Pillow 12, the width came first. Each pass rounds to bytes and clips, so the order matters.
 #
 # Versions: Pillow 12.3.0 and 13.0.0 from PyPI, Image.resize() with the default filter (bicubic), mode RGB.
 # Seen: 90 x 12 pixels (height x width) of noise to 24 x 24.

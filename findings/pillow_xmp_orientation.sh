@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# The same JPEG is upright or lies on its side, depending on the version of Pillow: from Pillow 11.2 on,
-# ImageOps.exif_transpose() also follows tiff:Orientation in the file's XMP packet if EXIF has no orientation. Pillow 11.1
-# does so for PNG only.
+# The version of Pillow decides whether a JPEG is turned: from Pillow 11.2 on, ImageOps.exif_transpose() also follows
+# tiff:Orientation in the file's XMP packet if EXIF has no orientation. Pillow 11.1 does so for PNG only.
 #
 # Versions: Pillow 11.1.0 (Debian 13's version) and 12.0.0 from PyPI.
 # Seen: an image of 16 x 8 pixels with tiff:Orientation="6" (turn by 90 degrees):

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # transformers 5.24.0, accelerate 1.15.0, PyTorch 2.15.0 (CPU): a training whose losses are all NaN logs losses of 0.
 #
-# The default logging_nan_inf_filter=True replaces a loss that is NaN or infinite by the mean of those before it, which is
-# 0 at the beginning. Likewise `eval_loss` is the mean over the evaluation's finite losses. So a model that diverged has
-# the best of all losses, for a search that minimises what Trainer logs.
+# The default logging_nan_inf_filter=True replaces a loss that is NaN or infinite by the mean of the losses before it,
+# which is 0 at the beginning. Likewise, `eval_loss` is the mean over the evaluation's finite losses. So in a search
+# that minimises the losses of Trainer's log, a model that diverged has the smallest loss.
 #
 # Seen, with a loss of sqrt(w x), 4 training samples x = -1, and an evaluation of x = 4, -1, -1, -1 before the training:
 #   default: training [0.0, 0.0, 0.0, 0.0], eval_loss 2.0

@@ -1,6 +1,6 @@
 # Settings to start several ranks with mpirun on one machine, also as root, in a container, and with more ranks than
 # cores. Each setting has two names, since Open MPI 5 does not read the launcher's names of Open MPI 4.1. Shell scripts
-# source this file; CMake and Python read its lines `export NAME=VALUE`. Do not set it in jobs of several nodes: with
+# source this file; CMake and Python read its lines `export NAME=VALUE`. Do not source it in jobs of several nodes: with
 # :oversubscribe, mpirun of Open MPI 5 places all ranks on the first node.
 
 # Root may start ranks.
@@ -17,5 +17,5 @@ export PRTE_MCA_hwloc_default_binding_policy=none
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
 export OMPI_MCA_smsc=^cma
 
-# The ranks of a node exchange their addresses without a file that they share.
+# The ranks of a node exchange their addresses without a shared file.
 export PMIX_MCA_gds=hash

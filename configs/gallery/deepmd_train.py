@@ -2,12 +2,13 @@
 
 If an earlier start of the run wrote a checkpoint, the training resumes from its newest checkpoint.
 
-The loss is the root mean square error of the forces (eV/Angstrom) plus `--energy-weight` (1 by default) times that of
-the energies (eV/atom), on the validation set, or on the training set if there is no validation set. All columns of
-lcurve.out are metrics, so two objectives are possible: `objectives: [loss, metric.rmse_e_val]` with `--energy-weight 0`.
+The loss is the root mean square error of the forces (eV/Angstrom) plus `--energy-weight` (1 by default) times the
+error of the energies (eV/atom). Both are errors on the validation set, or on the training set if there is no validation
+set. All columns of lcurve.out are metrics, so a search can have two objectives: `objectives: [loss,
+metric.rmse_e_val]` with `--energy-weight 0`.
 
 Needs DeePMD-kit 3 with its program `dp` on PATH, and one process per model (`launch: leader`). `pip install
-deepmd-kit[cpu]` is TensorFlow; for PyTorch, install deepmd-kit[torch] and export DP_BACKEND=pytorch.
+deepmd-kit[cpu]` uses TensorFlow. For PyTorch, install deepmd-kit[torch] and export DP_BACKEND=pytorch.
 """
 import argparse
 import json

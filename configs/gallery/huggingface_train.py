@@ -2,7 +2,7 @@
 
     FINCH_MNIST=~/mnist python configs/gallery/huggingface_train.py --hidden 64 --layers 2 --lr 0.001
 
-The batch is 64 images per rank. After SIGUSR2, the training ends with the epoch: grace_seconds must cover an epoch.
+The batch is 64 images per rank. After SIGUSR2, the training ends after the epoch, so grace_seconds must cover an epoch.
 Needs transformers 4.30 or later, and accelerate. Only the callback Report and the checkpoints are specific to Finch.
 """
 import json

@@ -2,8 +2,8 @@
 
     FINCH_MNIST=~/mnist python configs/gallery/lightning_train.py --width 16 --dropout 0.2 --lr 0.001
 
-The batch is 64 images per rank. After SIGUSR2, the training ends with the epoch: grace_seconds must cover an epoch.
-Needs lightning 2.2. Only the callback Report and the checkpoints are specific to Finch.
+The batch is 64 images per rank. After SIGUSR2, the training ends after the epoch, so grace_seconds must cover an epoch.
+Needs lightning 2.2 or later. Only the callback Report and the checkpoints are specific to Finch.
 """
 import os
 import pathlib
