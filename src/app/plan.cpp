@@ -217,7 +217,8 @@ Question question_of(const PlanOptions& options, const config::Config& config) {
             const int ranks = std::max(1, workers) * config.workers.ranks;
             question.node_of_rank.assign(static_cast<std::size_t>(ranks), cluster::host_name());
             fmt::print(
-                "this is no Slurm allocation: a plan for this machine, with {} on its {}; others: --nodes N "
+                "not in a Slurm allocation: this plan is for this machine ({} on its {}). For other machines: --nodes "
+                "N "
                 "--ranks-per-node R [--gpus-per-node G]\n",
                 counted(std::ssize(question.node_of_rank), "rank"), counted(cpus, "core"));
         }

@@ -83,7 +83,8 @@ extern "C" void finch_on_stop_signal(int signal) {
     note_end(ExitCause::external);
     const bool again = stop_request() != StopRequest::none;
     if (signal == SIGXCPU && !again) {
-        constexpr std::string_view text = "finch: the limit of CPU seconds (ulimit -t) is nearly used: it stops\n";
+        constexpr std::string_view text =
+            "finch: the limit of CPU seconds (ulimit -t) is nearly used up: finch saves its work and stops\n";
         (void)!::write(STDERR_FILENO, text.data(), text.size());
     }
     const bool urgent = signal == SIGTERM || (signal == SIGINT && again);

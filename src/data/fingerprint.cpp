@@ -46,10 +46,11 @@ void warn_of_repeated(const Sets& sets, std::vector<std::size_t> hashes) {
         }
     }
     if (!names.empty()) {
-        spdlog::warn("{} of {} test images are training or validation images, too, so test results are too good: {}{}",
-                     names.size(), sets.test.samples(),
-                     join(std::span(names).first(std::min(most_named, names.size()))),
-                     names.size() > most_named ? ", …" : "");
+        spdlog::warn(
+            "{} of {} test images are training or validation images, too, so test results are too good (indices in the "
+            "test set: {}{})",
+            names.size(), sets.test.samples(), join(std::span(names).first(std::min(most_named, names.size()))),
+            names.size() > most_named ? ", …" : "");
     }
 }
 

@@ -239,7 +239,7 @@ std::vector<std::string> CommandLine::foreign_placeholders() const {
         const bool may_be_own = found.starts_with('<') || found == "$" + gene;
         if (!found.empty() && !(may_be_own && uses(gene))) {
             warnings.push_back(
-                fmt::format("{}: '{}' is not replaced by the gene's value alone; accepted: {{{}}}, in single "
+                fmt::format("{}: Finch does not replace '{}' by the gene's value alone; write {{{}}}, in single "
                             "braces and without $",
                             place, found, gene));
         }

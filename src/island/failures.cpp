@@ -63,8 +63,9 @@ std::optional<std::string> Failures::ended(const search::Individual& one, const 
         return std::nullopt;
     }
     return fmt::format(
-        "the last {} evaluations of worker {} on node {} failed, while other workers succeed: {}. This worker waits "
-        "longer before each further one. If it does not recover, exclude its node: sbatch --exclude={}",
+        "the last {} evaluations of worker {} on node {} failed, while other workers succeed: {}. The worker pauses "
+        "before each further evaluation, each time for longer. If it does not recover, exclude its node: sbatch "
+        "--exclude={}",
         worker.failures, one.attempt.worker, worker.node, search::telling_line(one.problem), worker.node);
 }
 

@@ -137,7 +137,7 @@ with Folder() as folder:
     folder.write("program.yaml", "search: {objective: {command: 'echo {x}'}, space: {x: {real: [0, 1]}}, budget: {evaluations: 2}}\nworkers: {ranks: 3}\n")
     output, cores = folder.run(0, "plan", "program.yaml"), len(os.sched_getaffinity(0))
     ranks = 3 * max(1, cores // 3)
-    check(f"a plan for this machine, with {ranks} ranks on its {cores} core" in output and f"{ranks} ranks, {ranks // 3} worker" in output, output)
+    check(f"this plan is for this machine ({ranks} ranks on its {cores} core" in output and f"{ranks} ranks, {ranks // 3} worker" in output, output)
     folder.run(0, "plan", "later.yaml", "--nodes", "1", "--ranks-per-node", "3", expect=2)
     check("add --ranks-per-node R" in message(folder.run(0, "plan", "later.yaml", "--nodes", "1", expect=2)),
           "one rank per node without a word")
