@@ -15,6 +15,8 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <optional>
+#include <utility>
 
 namespace finch::app {
 namespace {
@@ -338,15 +340,12 @@ void add_completion_table(CLI::App& app) {
         ->group("");
 }
 
-/// Parses the command line, and runs its verb. Returns the exit code.
-int run_verb(int argc, char** argv) {
-    CLI::App app("Finch evolves convolutional networks on a Slurm cluster.", "finch");
+/// Parses the command line into `line`. Returns an exit code if there is no verb to run.
+std::optional<int> parse_command_line(CLI::App& app, CommandLine& line) {
+    const auto [argc, argv] = std::pair(line.argc, line.argv);
     app.set_version_flag("--version", std::string("Finch ") + program_version());
     app.require_subcommand(1);
     app.option_defaults()->always_capture_default();
-    CommandLine line;
-    line.argc = argc;
-    line.argv = argv;
     add_training_verbs(app, line);
     add_measuring_verbs(app, line);
     add_planning(app, line);
@@ -369,6 +368,22 @@ int run_verb(int argc, char** argv) {
         }
         return refuse(misuse_text(app, error));
     }
+    return std::nullopt;
+}
+
+/// Runs the verb that the command line names. Returns the exit code.
+int run_verb(int argc, char** argv) {
+    CLI::App app("Finch evolves convolutional networks on a Slurm cluster.", "finch");
+    CommandLine line;
+    line.argc = argc;
+    line.argv = argv;
+    try {
+        if (const std::optional<int> code = parse_command_line(app, line)) {
+            return *code;
+        }
+    } catch (const std::exception& error) {  // another CLI11 may refuse what the tested versions accept
+        return refuse(fmt::format("a fault of Finch with CLI11 {}: {}", CLI11_VERSION, error.what()), exit_fault);
+    }
     return line.run();
 }
 
@@ -377,10 +392,5 @@ int run_verb(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     finch::cluster::catch_signals();  // before any thread exists, and before a stop request can arrive
-    try {
-        return finch::app::run_verb(argc, argv);
-    } catch (const std::exception& error) {  // another CLI11 may refuse what the tested versions accept
-        return finch::app::refuse(fmt::format("a fault of Finch with CLI11 {}: {}", CLI11_VERSION, error.what()),
-                                  finch::exit_fault);
-    }
+    return finch::app::run_verb(argc, argv);
 }

@@ -60,7 +60,8 @@ bool is_storage_failure(int code) noexcept {
 }
 
 bool is_storage_failure_of_users_path(int code) noexcept {
-    return is_storage_failure(code) && code != EACCES && code != EPERM && code != EROFS;
+    const bool is_no_file = code == ENXIO || code == ENODEV || code == EINVAL;  // a socket, for example
+    return is_storage_failure(code) && code != EACCES && code != EPERM && code != EROFS && !is_no_file;
 }
 
 void check_storage_of(const fs::path& path) {

@@ -1,6 +1,7 @@
 #include "finch/cluster/machine.hpp"
 
 #include "finch/base/format.hpp"
+#include "finch/cluster/environment.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -56,6 +56,7 @@ Paths entries_of(const fs::path& folder) {
     try {
         return list_folder(folder);
     } catch (const StorageError& error) {
+        check_storage_of(folder);
         throw ConfigError(error.what());
     }
 }

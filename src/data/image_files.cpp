@@ -92,6 +92,7 @@ private:
             const std::optional<std::string> bytes = read_text(files_[index], largest_image_file);
             return images::read(std::as_bytes(std::span(bytes.value())), options_);
         } catch (const std::bad_optional_access&) {
+            check_storage_of(files_[index]);
             problems_[index] = fmt::format("{}: cannot be read; expected a readable file of at most {} bytes",
                                            files_[index].string(), largest_image_file);
         } catch (const images::ImageError& error) {

@@ -116,8 +116,12 @@ std::vector<search::Individual> CommandEvaluator::advance() {
         if (standings[slot].runs) {
             decide(slot, standings[slot]);
         } else if (!may_be_of_a_stop(slot, standings[slot])) {
+            const Programs::Fault fault = standings[slot].fault;
+            if (!done.empty() && (fault == Programs::Fault::storage || fault == Programs::Fault::not_started)) {
+                return done;  // to be recorded first, since note_starts() may throw
+            }
             note_starts(slot, standings[slot]);
-            if (auto individual = ended(slot, standings[slot].fault)) {
+            if (auto individual = ended(slot, fault)) {
                 done.push_back(std::move(*individual));
             }
         }

@@ -57,9 +57,12 @@ std::string foreign_placeholder(const std::string& text, const std::string& gene
     if (const std::size_t at = text.find('\v'); at != std::string::npos) {
         return at > 0 && text[at - 1] == '$' ? fmt::format("${{{}}}", gene) : "";
     }
+    if (text.find(gene) == std::string::npos) {
+        return "";
+    }
     const std::regex others(fmt::format(R"(\{{ ?{0} ?[}}|]|\{{{0}:\.|%\({0}\)|@{0}@|<{0}>|\${0}\b)", gene));
     std::smatch found;
-    return text.find(gene) != std::string::npos && std::regex_search(text, found, others) ? found.str() : "";
+    return std::regex_search(text, found, others) ? found.str() : "";
 }
 
 std::string json_text(const std::string& text) {

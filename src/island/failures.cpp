@@ -32,12 +32,15 @@ Failures::Failures(int workers, int nodes, int retries, const search::Population
 
 std::optional<std::string> Failures::ended(const search::Individual& one, const search::Population& population,
                                            double now) {
+    has_result_ = has_result_ || one.ranks_by_loss();
+    if (one.is_reused()) {
+        return std::nullopt;  // no worker evaluated it
+    }
     Worker& worker = at(one.attempt.worker);
     worker.has_ended = true;
     worker.node = one.node;
-    has_result_ = has_result_ || one.ranks_by_loss();
-    ended_ += one.is_reused() ? 0 : 1;
-    if (one.is_reused() || one.started <= 0) {
+    ++ended_;
+    if (one.started <= 0) {
         return std::nullopt;  // not evaluated: the worker is not at fault
     }
     if (!search::has_failed(one)) {

@@ -181,7 +181,7 @@ bool LeaseClient::should_ask(bool wanted) noexcept {
 std::int64_t LeaseClient::return_leases() noexcept {
     exhausted_ = true;
     repeats_.clear();
-    return release();
+    return std::exchange(held_, 0);
 }
 
 }  // namespace finch::island

@@ -59,8 +59,12 @@ void Worker::handle_lease(const search::LeaseMessage& message) {
         return;
     }
     search::LeaseMessage answer = message;
-    if (const auto* named = population_.find(message.repeat.of); named != nullptr && search::has_failed(*named)) {
-        retries_.push_back(std::exchange(answer.repeat, {}).of);
+    const search::Individual* const named = population_.find(message.repeat.of);
+    if (named != nullptr ? search::has_failed(*named) : message.repeat.genome.empty()) {
+        answer.repeat = {};  // a retry, not a repeat
+    }
+    if (named != nullptr && answer.repeat.of == search::Id{}) {
+        retries_.push_back(named->id);
     }
     lease_client_.receive(answer);
     if (state_ != State::searching) {

@@ -30,18 +30,19 @@ void Worker::check_stop() {
     constexpr double unmeasured = 10;  // s, for a snapshot before the first is measured
     const double snapshot = evaluator_.checkpoint_seconds();
     const double needed = margin + archive_cost_ + (snapshot > 0 ? snapshot : unmeasured);
-    if (hooks_.end_time > 0 && hooks_.unix_seconds() + needed > hooks_.end_time && hooks_.new_end_time) {
+    const bool can_stop = exit_reason_ == ExitReason::complete &&
+                          (state_ == State::searching || (archivist_ && state_ == State::waiting));
+    const auto time_is_up = [&] { return hooks_.end_time > 0 && hooks_.unix_seconds() + needed > hooks_.end_time; };
+    if (can_stop && time_is_up() && hooks_.new_end_time) {
         hooks_.end_time = std::max(hooks_.end_time, hooks_.new_end_time());
     }
-    const bool time_is_up = hooks_.end_time > 0 && hooks_.unix_seconds() + needed > hooks_.end_time;
-    const bool can_stop = state_ == State::searching || (archivist_ && state_ == State::waiting);
-    if ((stop == StopRequest::orderly || time_is_up) && exit_reason_ == ExitReason::complete && can_stop) {
+    if (can_stop && (stop == StopRequest::orderly || time_is_up())) {
         halt({false, stop == StopRequest::orderly
                          ? "a signal asked to stop"
                          : fmt::format("the job's time is nearly over: it ends at {} (SLURM_JOB_END_TIME or "
                                        "FINCH_DEADLINE)",
                                        date_and_time(hooks_.end_time))});
-    } else if (exit_reason_ == ExitReason::complete && can_stop && gives_up()) {
+    } else if (can_stop && gives_up()) {
         give_up();
     }
 }

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <sched.h>
 #include <set>
 #include <string>
@@ -21,6 +22,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/wait.h>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -97,6 +99,18 @@ std::string problem_of(const ProgramImage& image, const Failure& failure) {
                        failure.code == ENOENT && is_there ? " (is the interpreter in its first line there?)" : "");
 }
 
+/// True if the program's file is at fault, not its node: it is too large, no program, or not executable.
+bool is_of_program(const ProgramImage& image, const Failure& failure) {
+    if (failure.code != EACCES || failure.in_folder) {
+        return !is_storage_failure(failure.code) || failure.code == E2BIG || failure.code == ENOEXEC ||
+               failure.code == ETXTBSY;
+    }
+    const std::string name = image.arguments()[0];
+    std::error_code hidden;
+    static_cast<void>(std::filesystem::status(std::filesystem::path(image.folder()) / name, hidden));
+    return hidden != std::errc::permission_denied && program_file(name, search_path_of(image), image.folder()).empty();
+}
+
 /// Starts a program in its own process group, with default signals and only the descriptors 0, 1 and 2. The kernel
 /// kills the program if the calling process dies. Returns the program's process id. If the program could not be
 /// started, returns 0 and puts the reason into `ended`. All signals must be blocked in the caller.
@@ -107,8 +121,7 @@ pid_t spawn(const Start& start, Ended& ended) {
     if (failure.code == 0) {
         return program;
     }
-    const bool is_of_program = !is_storage_failure(failure.code) || failure.code == E2BIG || failure.code == ENOEXEC;
-    ended.code = is_of_program ? exit_not_started : exit_of_node;
+    ended.code = is_of_program(image, failure) ? exit_not_started : exit_of_node;
     ended.problem = problem_of(image, failure);
     return 0;
 }

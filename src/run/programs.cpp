@@ -36,7 +36,11 @@ std::string shared_device(const evaluate::ProgramDevices& mine, const Placement&
     const auto all = comm::gather_all(MPI_COMM_WORLD, to_message(is_by_task ? evaluate::Variables{} : mine.variables));
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
         const cluster::Place& place = placement.mine(static_cast<int>(rank));
-        for (const auto& [name, devices] : from_message<evaluate::Variables>(all[rank])) {
+        const auto variables = from_message<evaluate::Variables>(all[rank]);
+        for (const auto& [name, devices] : variables) {
+            if (variables.contains("ROCR_VISIBLE_DEVICES") && name != "ROCR_VISIBLE_DEVICES") {
+                continue;  // the numbers of HIP and OpenCL count only the devices in ROCR_VISIBLE_DEVICES
+            }
             std::istringstream numbers(devices);
             for (std::string number; std::getline(numbers, number, ',');) {
                 const std::string device = fmt::format("{}={} on {}", name, number, place.node);

@@ -90,8 +90,8 @@ public:
     /// for the answer.
     [[nodiscard]] bool should_ask(bool wanted) noexcept;
     [[nodiscard]] bool exhausted() const noexcept { return exhausted_ && held_ == 0 && repeats_.empty(); }
-    /// Drops the leases that name no individual. Returns their number.
-    std::int64_t release() noexcept { return std::exchange(held_, 0); }
+    /// Drops the leases that name no individual, unless this leader may get no other ones. Returns their number.
+    std::int64_t release() noexcept { return waiting_ || exhausted_ ? 0 : std::exchange(held_, 0); }
     /// Drops all leases and asks for no more. Returns the number of dropped leases. Does not count leases that name an
     /// individual to repeat: they remain only after a stop, and the next start grants them again.
     std::int64_t return_leases() noexcept;
