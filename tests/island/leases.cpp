@@ -230,4 +230,20 @@ TEST_CASE("LeaseClient: requests once, and makes no request while it holds lease
     CHECK_FALSE(client.should_ask(true));
 }
 
+TEST_CASE("LeaseClient: gives leases back only if it may get other ones, or at a stop") {
+    LeaseClient client;
+    CHECK(client.should_ask(true));
+    client.receive({Kind::grant, 0, 4, 0});
+    CHECK(client.take());
+    CHECK(client.take());
+
+    CHECK(client.should_ask(true));
+    CHECK(client.release() == 0);  // the answer may be `exhausted`
+    client.receive({Kind::exhausted, 0, 0, 0});
+    CHECK(client.release() == 0);
+    CHECK_FALSE(client.exhausted());
+    CHECK(client.return_leases() == 2);
+    CHECK(client.exhausted());
+}
+
 }  // namespace finch::island
