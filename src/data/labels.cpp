@@ -124,6 +124,7 @@ void use_trained_classes(const std::vector<std::string>& trained, Dataset& set) 
         }
     }
     set.labels = std::move(labels);
+    set.class_names = trained;
 }
 
 std::string untrained_labels_text(const Dataset& training, const Dataset& test, const Split& split) {

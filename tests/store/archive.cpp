@@ -321,7 +321,7 @@ TEST_CASE("an archive with an external link instead of curves or metrics is refu
         for (const Curves curves : {Curves::read, Curves::leave}) {
             std::vector<std::string> problems;
             CHECK_THROWS_WITH_AS(static_cast<void>(read_archive(path, problems, OnDamage::leave, curves)),
-                                 doctest::Contains(("there is no " + name + " in this file").c_str()), FileError);
+                                 doctest::Contains((name + " cannot be opened: ").c_str()), FileError);
         }
     }
 }
