@@ -12,7 +12,7 @@ function(finch_version_of_git source number out)
   # safe.directory=*: a user who builds this source trusts it, so its owner does not matter. --abbrev=12: a fixed length, because
   # versions are compared.
   set(git ${FINCH_GIT} --no-optional-locks -c safe.directory=* -C ${source})
-  execute_process(COMMAND ${git} describe --tags --match "v[0-9]*" --abbrev=12 --dirty
+  execute_process(COMMAND ${git} describe --tags --match "v[0-9]*.[0-9]*.[0-9]*" --abbrev=12 --dirty
                   OUTPUT_VARIABLE text OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failure)
   if(failure)
     execute_process(COMMAND ${git} describe --always --exclude * --abbrev=12 --dirty

@@ -67,8 +67,7 @@ bool is_of_individual(const std::string& name) {
     static const std::set<std::string> names{
         "FINCH_ID",     "FINCH_SEED",  "FINCH_RUN",           "FINCH_FOLDER", "FINCH_CHECKPOINT_DIR",
         "FINCH_RESUME", "FINCH_HOSTS", "FINCH_DEADLINE_FILE", "LOCAL_RANK",   "TORCHELASTIC_RUN_ID"};
-    return names.contains(name) ||
-           begins_with(name, "FINCH_GENE_ FINCH_PARENT_ FINCH_TEST_ PET_MASTER_ JAX_COORDINATOR_");
+    return names.contains(name) || begins_with(name, "FINCH_GENE_ FINCH_PARENT_ FINCH_TEST_ PET_ JAX_COORDINATOR_");
 }
 
 /// Collective over the worker. Returns the address of rank 0's node: its name `node`, which no other node has. Returns

@@ -66,7 +66,7 @@ public:
     /// Removes individuals with impossible values, and reports them in `problems`.
     void check_individuals(const std::string& source) {
         std::erase_if(recovered_.individuals, [&](search::Individual& individual) {
-            correct(individual);
+            search::mark_bad_loss(individual);
             const auto problem = problem_of(individual);
             if (problem) {
                 recovered_.problems.push_back(fmt::format("{}: {}, skipped", source, *problem));
@@ -78,7 +78,7 @@ public:
     /// Takes one record from the file `source`. If the record has impossible values, reports it and leaves it out.
     void take(search::Record record, const std::string& source) {
         if (search::Individual* const individual = search::individual_of(record)) {
-            correct(*individual);
+            search::mark_bad_loss(*individual);
         }
         if (const auto problem = problem_of(record)) {
             recovered_.problems.push_back(fmt::format("{}: {}, skipped", source, *problem));
@@ -99,16 +99,6 @@ public:
     }
 
 private:
-    /// Corrects what earlier versions recorded: losses that are not finite, and 5.55e-17 for a step of 0.
-    void correct(search::Individual& individual) const {
-        search::mark_bad_loss(individual);
-        const auto& genes = recovered_.space.genes;
-        for (std::size_t i = 0; i < std::min(genes.size(), individual.genome.size()); ++i) {
-            if (double& value = individual.genome[i]; std::holds_alternative<search::RealGene>(genes[i].kind)) {
-                value = search::value_in(genes[i], number_text(value)).value_or(value);
-            }
-        }
-    }
     /// Returns the reason why a record is impossible although its bytes are intact.
     [[nodiscard]] std::optional<std::string> problem_of(const search::Record& record) const {
         if (const auto* event = std::get_if<search::Event>(&record)) {
@@ -206,8 +196,11 @@ std::vector<std::string> runs_meant_by(const fs::path& path) {
 void Recovered::adopt(const search::Space& now) {
     const auto adopt_values = [&](search::Individual& individual) {
         for (std::size_t i = 0; i < now.size() && individual.genome.size() == now.size(); ++i) {
+            double& value = individual.genome[i];
             if (search::is_fixed(now.genes[i])) {
-                individual.genome[i] = search::first_value(now.genes[i]);
+                value = search::first_value(now.genes[i]);
+            } else if (std::holds_alternative<search::RealGene>(now.genes[i].kind)) {
+                value = search::value_in(now.genes[i], number_text(value)).value_or(value);
             }
         }
     };

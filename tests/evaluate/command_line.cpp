@@ -90,12 +90,14 @@ TEST_CASE("foreign_placeholders: genes as other languages write them, unless {lr
         return CommandLine(objective, genes, 5, {{"a", text}}, "/here").foreign_placeholders();
     };
 
-    CHECK(warnings("run ${lr}", "").front().starts_with("search.objective.command: '${lr}' is not replaced by the "));
+    CHECK(warnings("run ${lr}", "")
+              .front()
+              .starts_with("search.objective.command: Finch does not replace '${lr}' by the "));
     for (const char* text : {"{{lr}}", "{{ lr }}", "{{ lr|x }}", "{lr:.2e}", "%(lr)s", "@lr@"}) {
         CHECK_MESSAGE(warnings("run {lr}", text).size() == 1, text);
         CHECK_MESSAGE(warnings("run", text + std::string("{lr}")).empty(), text);
     }
-    CHECK(warnings("run", "$lrs $lr").front().starts_with("a.tmpl: '$lr' is not replaced"));
+    CHECK(warnings("run", "$lrs $lr").front().starts_with("a.tmpl: Finch does not replace '$lr'"));
     CHECK(warnings("run {lr}", "<lr> $lr lr {layers}").empty());
 }
 

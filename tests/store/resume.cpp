@@ -417,7 +417,7 @@ TEST_CASE("recovered results with an infinite or NaN loss have no loss") {
     }
 }
 
-TEST_CASE("rounding errors of a step, as earlier versions recorded them, are corrected") {
+TEST_CASE("adopt: rounding errors of a step, as earlier versions recorded them, are corrected") {
     const search::Space steps{{{"x", search::RealGene{-0.3, 0.3, search::Scale::linear, 0.1}}}};
     const Run run(0);
     search::Population population(search::ExchangeKind::none, 4);
@@ -425,7 +425,9 @@ TEST_CASE("rounding errors of a step, as earlier versions recorded them, are cor
     one.genome = {-5.55e-17};
     population.merge(one);
     write_archive(run.directory.archive(), steps, population, samples::facts());
-    CHECK(merged(run.recovered()).find(one.id)->genome == search::Genome{0});
+    Recovered recovered = run.recovered();
+    recovered.adopt(steps);
+    CHECK(merged(recovered).find(one.id)->genome == search::Genome{0});
 }
 
 TEST_CASE("an individual with impossible values in the archive is reported and skipped") {

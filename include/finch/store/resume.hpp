@@ -21,8 +21,8 @@ struct Recovered {
     std::vector<std::string> problems;  ///< damaged files and records, as text
 
     /// Sets the space to `now`, the space of the run's configuration. If a gene has a single value in `now`, all
-    /// genomes get this value, because earlier versions recorded `value: 3.10` as the number 3.1. Other genes do not
-    /// change.
+    /// genomes get this value, because earlier versions recorded `value: 3.10` as the number 3.1. Genes with steps lose
+    /// rounding errors: earlier versions recorded 5.55e-17 for 0. Other genes do not change.
     void adopt(const search::Space& now);
     /// Merges individuals, records, homes and memberships into a population of any exchange kind and number of islands.
     void merge_into(search::Population& population) const;
