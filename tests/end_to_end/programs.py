@@ -159,7 +159,8 @@ print("finch loss=1")
     folder.run(0, "evolve", "alone.yaml", "--run", "alone")
     genes, arguments, variables, _ = json.loads((folder.path / "alone/seen").read_text())
     check(genes == {**alone, "lr": 1e-5, "tiny": 1e-5, "large": 1000}, f"values alone in JSON: {genes}")
-    check(arguments == list(alone.values()) and variables == {f"FINCH_GENE_{name}": value for name, value in alone.items()}, f"{arguments}, {variables}")
+    texts = {**alone, "tiny": "0.00001", "large": "1000"}
+    check(arguments == list(texts.values()) and variables == {f"FINCH_GENE_{name}": value for name, value in texts.items()}, f"{arguments}, {variables}")
     (folder.path / "alone/seen").unlink()
     folder.run(0, "evolve", "alone.yaml", "--run", "alone", "--set", "search.budget.evaluations=2")
     check(json.loads((folder.path / "alone/seen").read_text())[0] == genes, "a resume gives other values")
@@ -445,7 +446,7 @@ with Folder() as folder:
 passed("USR2 to a follower of any worker stops the run, and programs behind a wrapper script save")
 
 with Folder() as folder:
-    for run, how, said, failures in (("a", 'chmod -x "$0"', "Permission denied", 0), ("b", 'mv "$0" "$0.away"', "file or directory, 3 times in a row", 2)):
+    for run, how, said in (("a", 'chmod -x "$0"', "Permission denied, 3 times in a row"), ("b", 'mv "$0" "$0.away"', "file or directory, 3 times in a row")):
         program = folder.write("program.sh", f"#!/bin/sh\necho finch loss=1\n[ -e {folder.path}/{run} ] || {{ touch {folder.path}/{run}; {how}; }}\n")
         program.chmod(0o755)
         folder.write("run.yaml", config("./program.sh", budget=9, search="duplicates: train"))
@@ -453,7 +454,7 @@ with Folder() as folder:
         check(said in output, output)
         folder.write("program.sh", "#!/bin/sh\necho finch loss=1\n").chmod(0o755)
         folder.run(1, "evolve", "run.yaml", "--run", f"runs/{run}")
-        check(outcomes(folder.path / "runs" / run) == ["evaluated"] * (9 - failures) + ["failed"] * failures, f"{outcomes(folder.path / 'runs' / run)}")
+        check(outcomes(folder.path / "runs" / run) == ["evaluated"] * 7 + ["failed"] * 2, f"{outcomes(folder.path / 'runs' / run)}")
 passed("a program that can no longer be started stops the run, to be resumed, before it eats the budget")
 
 with Folder() as folder:
