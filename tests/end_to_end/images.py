@@ -72,7 +72,7 @@ class Images:
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         check("Traceback" not in done.stdout, done.stdout)
         check((done.returncode != 0) == (refused is not None), done.stdout)
-        check(refused is None or re.search(refused, done.stdout.splitlines()[-1]), f"'{refused}' is not in\n{done.stdout}")
+        check(refused is None or re.search(refused, done.stdout), f"'{refused}' is not in\n{done.stdout}")
         return done.stdout
 
     def first(self):
