@@ -149,10 +149,10 @@ if rank == 1 or case > 0:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     time.sleep(1000)
 """)
-    for more, first, silence in (("", 0, 0), (", persistent: true", 1, 0), (", timeout_seconds: 1", 0, 1000)):
-        folder.write("run.yaml", config(program, ", epochs: 2" + more, budget=2, search=f"first: [{{case: {first}}}, {{case: 2}}]"))
+    for more, cases, silence in (("", (0, 2), 0), (", persistent: true", (1, 2), 0), (", timeout_seconds: 15", (2,), 1000)):
+        folder.write("run.yaml", config(program, ", epochs: 2" + more, budget=len(cases), search=f"first: [{', '.join(f'{{case: {case}}}' for case in cases)}]"))
         output = run(folder, 2, "--fresh", FINCH_TEST_SILENCE=str(silence))
-        check(results(folder) == {first: ("evaluated", ""), 2: ("evaluated", "")}, f"{more}: {results(folder)}")
+        check(results(folder) == {case: ("evaluated", "") for case in cases}, f"{more}: {results(folder)}")
         check(output.count("it reported its last epoch, has printed nothing") == (silence == 0), f"{more}: {output}")
 passed("the time limit ends all ranks, whichever of them waits; a program that does not exit after its last epoch is ended, and its result counts")
 end_of_short_form()
