@@ -16,8 +16,8 @@ inline constexpr std::size_t block_bytes = std::size_t{1} << 18;
 /// Returns a link access property list that refuses links into other files.
 [[nodiscard]] Hid within_this_file();
 
-/// Opens an object of the file that holds `at`. Throws FileError with the reason: it does not exist, or HDF5 cannot open
-/// it, for example since it is damaged or of a newer format.
+/// Opens an object of the file that holds `at`. Throws FileError with the reason: it does not exist, or HDF5 cannot
+/// open it, for example since it is damaged or of a newer format.
 [[nodiscard]] Hid open_object(hid_t at, const std::string& name);
 
 /// Opens a dataset with all elements in the file that holds `at`. Throws FileError with the reason: missing, stored in

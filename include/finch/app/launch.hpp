@@ -17,8 +17,8 @@ namespace finch::app {
 /// exit_done.
 [[nodiscard]] int on_first_rank(const std::function<int()>& verb);
 
-/// Prints `problem` on the first rank of the launcher. Returns the exit code: `code` on the first rank, and exit_done on
-/// the others, because mpirun ends the first rank, perhaps before it has printed, as soon as another one fails.
+/// Prints `problem` on the first rank of the launcher. Returns the exit code: `code` on the first rank, and exit_done
+/// on the others, because mpirun ends the first rank, perhaps before it has printed, as soon as another one fails.
 [[nodiscard]] int refuse(const std::string& problem, int code = exit_input);
 
 /// The reaction if the launcher started processes that MPI does not connect. `refuse`: prints an error and ends.

@@ -53,7 +53,8 @@ struct MpiStart {
 };
 
 /// Returns an error text if the launcher and MPI do not work together: the world size is 1 although srun, or the mpirun
-/// of another MPI library, started several processes. `environment`: from before MPI_Init. `launcher`: the right mpirun.
+/// of another MPI library, started several processes. `environment`: from before MPI_Init. `launcher`: the right
+/// mpirun.
 [[nodiscard]] std::optional<std::string> launch_problem(const Environment& environment, int world_size,
                                                         const std::string& launcher);
 

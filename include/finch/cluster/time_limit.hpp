@@ -13,8 +13,8 @@ namespace finch::cluster {
 /// Converts seconds to HOURS:MINUTES:SECONDS, rounded up to whole minutes: "2:05:00".
 [[nodiscard]] std::string time_limit_text(double seconds);
 
-/// Returns the end of this job in Unix seconds from the file FINCH_DEADLINE_FILE, which jobs/evolve.sbatch writes when the
-/// time limit is extended; 0 if there is none.
+/// Returns the end of this job in Unix seconds from the file FINCH_DEADLINE_FILE, which jobs/evolve.sbatch writes when
+/// the time limit is extended; 0 if there is none.
 [[nodiscard]] double extended_end_time();
 
 }  // namespace finch::cluster
