@@ -61,7 +61,9 @@ std::string show_text(const ShowOptions& options) {
     if (!options.id.empty()) {
         const search::Id id = search::parse_id(options.id);
         if (options.json) {
-            return report::individual_json(recovered, config.space, config.measure, id);
+            const auto recipe = [&config = config](const search::Genome& genome) { return config.recipe_json(genome); };
+            return report::individual_json(recovered, config.space, config.measure, id,
+                                           config.trains() ? recipe : report::RecipeJson());
         }
         search::Population population(search::ExchangeKind::none, 1);
         recovered.merge_into(population);

@@ -57,6 +57,10 @@ public:
         name(key);
         value(what);
     }
+    void object(std::string_view key, const std::string& json) {
+        name(key);
+        writer_.RawValue(json.data(), json.size(), rapidjson::kObjectType);
+    }
     /// Writes an object with the active genes. Each value has the JSON type of its gene.
     void genes(std::string_view key, const search::Space& space, const search::Genome& genome) {
         begin(key);
@@ -280,7 +284,7 @@ std::string individuals_json(const store::Recovered& recovered, const search::Sp
 }
 
 std::string individual_json(const store::Recovered& recovered, const search::Space& space,
-                            const search::Measure& measure, search::Id id) {
+                            const search::Measure& measure, search::Id id, const RecipeJson& recipe) {
     const search::Population population = population_of(recovered);
     const search::Individual* const one = population.find(id);
     if (one == nullptr) {
@@ -291,6 +295,9 @@ std::string individual_json(const store::Recovered& recovered, const search::Spa
     individual(json, space, *one);
     measure_of(json, measure);
     histories(json, *one);
+    if (recipe) {
+        json.object("recipe", recipe(one->genome));
+    }
     json.end();
     return json.take() + "\n";
 }

@@ -4,6 +4,7 @@
 #include "finch/search/individual.hpp"
 #include "finch/store/resume.hpp"
 
+#include <functional>
 #include <string>
 
 namespace finch::report {
@@ -18,9 +19,13 @@ namespace finch::report {
 [[nodiscard]] std::string individuals_json(const store::Recovered& recovered, const search::Space& space,
                                            const search::Measure& measure, const std::string& run);
 
+/// Returns `genome` as a JSON object that tells how its network is built and trained.
+using RecipeJson = std::function<std::string(const search::Genome& genome)>;
 /// Returns the record of one individual as JSON: the columns of /individuals under their names, the active genes, the
-/// learning curve and the program's metrics. Throws ConfigError if the run does not contain the individual.
+/// learning curve, the program's metrics and, unless `recipe` is null, its recipe. Throws ConfigError if the run does
+/// not contain the individual.
 [[nodiscard]] std::string individual_json(const store::Recovered& recovered, const search::Space& space,
-                                          const search::Measure& measure, search::Id id);
+                                          const search::Measure& measure, search::Id id,
+                                          const RecipeJson& recipe = nullptr);
 
 }  // namespace finch::report

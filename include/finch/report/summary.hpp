@@ -38,6 +38,7 @@ struct Sentence {
 struct Commands {
     std::string program = "finch";
     std::string report = "tools/report.py";
+    std::string exporter = "tools/export.py";
     std::string job_script = "jobs/evolve.sbatch";
     bool is_root = false;         ///< mpirun refuses root without --allow-run-as-root
     std::int64_t most_ranks = 0;  ///< more ranks need mpirun's --oversubscribe; 0: unknown
