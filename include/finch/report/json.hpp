@@ -11,9 +11,11 @@ namespace finch::report {
 
 /// Returns the content of `finch show` as one JSON object: run, state, counts, and the measure of the losses. The
 /// object also contains the `top` best individuals of the run and of each island by `competition`, the workers of the
-/// last start and, with several objectives, the hypervolume of the front. NaN becomes null.
+/// last start, `statistics`, the JSON object of statistics_json(), and, with several objectives, the hypervolume of the
+/// front; with two also its course. NaN becomes null.
 [[nodiscard]] std::string run_json(const store::Recovered& recovered, const search::Space& space,
-                                   const Competition& competition, const std::string& run, int top);
+                                   const Competition& competition, const std::string& run, int top,
+                                   const std::string& statistics = "{}");
 
 /// Returns every individual of a run as JSON, each with the members of individual_json().
 [[nodiscard]] std::string individuals_json(const store::Recovered& recovered, const search::Space& space,
