@@ -296,22 +296,16 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
     json->excludes(follow);
     by_itself(showing, [&line] { return show(line.show); });
 
-    CLI::App* exporting =
-        app.add_subcommand("export", "export every individual of a run, or its best network, for other programs");
+    CLI::App* exporting = app.add_subcommand("export", "export every individual of a run for other programs");
     exporting->add_option("run", line.exported.run, "the run directory")->required()->type_name("RUN");
     exporting
         ->add_option(
             "--format", line.exported.format,
-            "csv: a table; json: the individuals with learning curves and metrics; pytorch: a folder with the best "
-            "network as model.py and its weights; onnx: also as model.onnx, which needs a python3 with PyTorch "
-            "(environment variable FINCH_PYTHON); use tools/export.py for Optuna, Perfetto and networkx")
+            "csv: a table; json: the individuals with learning curves and metrics; use finch-export for the best "
+            "network in PyTorch or as ONNX, and for Optuna, Perfetto and networkx")
         ->required()
         ->type_name(fmt::format("{{{}}}", fmt::join(all_words<ExportFormat>(), ",")));
-    exporting
-        ->add_option(
-            "-o,--output", line.exported.output,
-            "file to write (default: standard output); for pytorch and onnx a new folder (default: NAME-pytorch, "
-            "NAME as in runs/NAME)")
+    exporting->add_option("-o,--output", line.exported.output, "file to write (default: standard output)")
         ->type_name("PATH");
     by_itself(exporting, [&line] { return export_run(line.exported); });
 

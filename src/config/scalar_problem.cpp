@@ -1,6 +1,7 @@
 #include "scalar_problem.hpp"
 
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 
 #include "hints.hpp"
 

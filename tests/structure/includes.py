@@ -32,7 +32,6 @@ MODULES = {
     "comm": (2, ["cluster", "backend"]),
     "nn": (2, ["backend"]),
     "data": (2, ["cluster", "hdf5", "images", "pixels"]),
-    "pytorch": (3, ["nn"]),
     "train": (3, ["nn", "data", "comm"]),
     "island": (3, ["search"]),  # and comm/mailbox.hpp, see SINGLE_HEADERS
     "store": (3, ["search", "hdf5"]),
@@ -41,7 +40,7 @@ MODULES = {
     "evaluate": (5, ["process", "energy", "island", "train", "store", "config"]),
     "doctor": (5, ["cluster", "energy", "backend", "comm", "data", "config"]),
     "run": (6, ["process", "energy", "evaluate", "config", "report", "train", "island", "store"]),
-    "app": (7, ["run", "pytorch", "process", "evaluate", "doctor", "config", "report", "train", "island", "store"]),
+    "app": (7, ["run", "process", "evaluate", "doctor", "config", "report", "train", "island", "store"]),
 }
 
 # Single headers that a module may include although it may not include the rest of their module.
@@ -193,8 +192,6 @@ PLANTED = [
     ("src/nn/a.cpp", "#include <oneapi/dnnl/dnnl.hpp>", True),
     ("src/nn/a.cpp", '#include "finch/data/dataset.hpp"', True),
     ("src/nn/a.cpp", "#include <cuda_runtime.h>", True),
-    ("src/pytorch/a.cpp", '#include "finch/nn/plan.hpp"', False),
-    ("src/pytorch/a.cpp", '#include "finch/data/dataset.hpp"', True),
     ("src/nn/a.cpp", "#ifdef FINCH_CUDA", True),
     ("src/nn/a.cpp", "#if defined(__AVX2__)", False),
     ("src/backend/cuda/a.cpp", "#include <cudnn.h>", False),
