@@ -19,9 +19,7 @@
 
 namespace finch::app {
 
-using run::Forecast;
-using run::PredictionInterval;
-using run::SampledIndividual;
+using run::MeanEvaluation;
 using run::seconds_per_hour;
 
 namespace {
@@ -44,8 +42,8 @@ private:
     std::vector<double> values_;
 };
 
-std::vector<SampledIndividual> trained(const MeasuredWorkers& workers) {
-    std::vector<SampledIndividual> individuals;
+std::vector<MeanEvaluation> trained(const MeasuredWorkers& workers) {
+    std::vector<MeanEvaluation> individuals;
     for (const auto& individual : workers.sample) {
         if (individual) {
             individuals.push_back(*individual);
@@ -56,7 +54,7 @@ std::vector<SampledIndividual> trained(const MeasuredWorkers& workers) {
 
 Distribution seconds_of(const MeasuredWorkers& workers) {
     std::vector<double> seconds;
-    for (const SampledIndividual& individual : trained(workers)) {
+    for (const MeanEvaluation& individual : trained(workers)) {
         seconds.push_back(individual.seconds);
     }
     return Distribution(std::move(seconds));
@@ -124,16 +122,26 @@ Unit unit_for(double longest) {
                                            : Unit{"seconds", 1};
 }
 
-std::string range_text(const PredictionInterval& interval, double unit) {
-    return fmt::format("{:.3g} ({:.3g} to {:.3g})", interval.median / unit, interval.low / unit, interval.high / unit);
+std::string range_text(const run::Estimate& estimate, double unit) {
+    return fmt::format("{:.3g} ({:.3g} to {:.3g})", estimate.expected / unit, estimate.low / unit,
+                       estimate.high / unit);
 }
 
 struct Layout {
     const MeasuredWorkers* workers;
     config::Config config;
     cluster::Layout places;
-    Forecast forecast;
+    run::SearchEstimate estimate;
 };
+
+MeanEvaluation mean_of(const std::vector<MeanEvaluation>& individuals) {
+    MeanEvaluation mean;
+    for (const MeanEvaluation& individual : individuals) {
+        mean.seconds += individual.seconds / static_cast<double>(individuals.size());
+        mean.epochs += individual.epochs / static_cast<double>(individuals.size());
+    }
+    return mean;
+}
 
 int nodes_of(const Question& question) {
     return static_cast<int>(std::set<std::string>(question.node_of_rank.begin(), question.node_of_rank.end()).size());
@@ -156,8 +164,9 @@ std::vector<Layout> layouts_of(const config::Config& config, const Question& que
             const run::Workforce workforce{.workers = static_cast<int>(places.leaders.size()),
                                            .slots = own.workers.slots,
                                            .nodes = nodes_of(question)};
-            Forecast expected = run::forecast(own.budget, workforce, individuals, own.seed);
-            layouts.push_back({&workers, std::move(own), std::move(places), expected});
+            if (const auto estimate = run::estimate_search(own.budget, workforce, mean_of(individuals))) {
+                layouts.push_back({&workers, std::move(own), std::move(places), *estimate});
+            }
         } catch (const ConfigError& error) {
             refused += fmt::format("{:>6}  not possible: {}\n", workers.ranks, error.what());
         }
@@ -168,18 +177,19 @@ std::vector<Layout> layouts_of(const config::Config& config, const Question& que
 /// True if `a` ends earlier than `b` by more than a rounding error.
 bool is_better_by_time(const Layout& a, const Layout& b) {
     constexpr double alike = 1e-6;
-    return a.forecast.hours.median < (1 - alike) * b.forecast.hours.median;
+    return a.estimate.seconds.expected < (1 - alike) * b.estimate.seconds.expected;
 }
 
 /// True if `a` ends earlier than `b`. If both end at the same time, true if `a` has more evaluations.
 bool is_better(const Layout& a, const Layout& b) {
     return is_better_by_time(a, b) ||
-           (!is_better_by_time(b, a) && a.forecast.evaluations.median > b.forecast.evaluations.median);
+           (!is_better_by_time(b, a) && a.estimate.evaluations.expected > b.estimate.evaluations.expected);
 }
 
-/// Returns the number of evaluations as text: "200", or "1500 (1400 to 1600)" if the forecasts differ.
-std::string evaluations_text(const PredictionInterval& evaluations) {
-    return evaluations.low == evaluations.high ? fmt::format("{:.0f}", evaluations.median) : range_text(evaluations, 1);
+/// Returns the number of evaluations as text: "200", or "1600 (1200 to 2000)" if a time ends the search.
+std::string evaluations_text(const run::Estimate& evaluations) {
+    return evaluations.low == evaluations.high ? fmt::format("{:.0f}", evaluations.expected)
+                                               : range_text(evaluations, 1);
 }
 
 /// Returns the reason for choosing the best of these layouts: "it ends first" or "it evaluates most".
@@ -193,17 +203,22 @@ std::string verdict(const std::vector<Layout>& layouts) {
 }
 
 std::string row_text(const Layout& layout, const Unit& unit, int nodes, std::int64_t starts) {
-    const Forecast& forecast = layout.forecast;
+    const run::SearchEstimate& estimate = layout.estimate;
     return fmt::format("{:>6} {:>8} {:>25} {:>12.3g} {:>28} {:>7}\n", layout.workers->ranks,
-                       layout.places.leaders.size(), range_text(forecast.hours, unit.seconds / seconds_per_hour),
-                       forecast.hours.median * nodes, evaluations_text(forecast.evaluations),
+                       layout.places.leaders.size(), range_text(estimate.seconds, unit.seconds),
+                       estimate.seconds.expected * nodes / seconds_per_hour, evaluations_text(estimate.evaluations),
                        starts > 0 ? std::to_string(starts) : "never");
 }
 
+/// Returns the number of job starts that a search of `seconds` needs; 0 if the limit leaves no time to train.
+std::int64_t starts_of(double seconds, double limit, double seconds_of_start) {
+    const double usable = limit - seconds_of_start - seconds_to_stop;
+    return usable <= 0 ? 0 : std::max<std::int64_t>(1, std::llround(std::ceil(seconds / usable)));
+}
+
 /// Returns a job time limit that is long enough for the whole search.
-double limit_for(const Forecast& forecast, double seconds_of_start) {
-    constexpr double reserve = 1.25;
-    return reserve * (forecast.hours.high * seconds_per_hour + seconds_of_start) + seconds_to_stop + 60;
+double limit_for(const run::SearchEstimate& estimate, double seconds_of_start) {
+    return estimate.seconds.high + 2 * seconds_of_start + seconds_to_stop + 60;
 }
 
 std::string command(const PlanOptions& options, const Question& question, const data::Datasets& datasets,
@@ -280,7 +295,7 @@ std::string measured_text(const config::Config& config, const Measured& measured
 
 std::string layouts_text(const config::Config& config, const PlanOptions& options, const Question& question,
                          const data::Datasets& datasets, const Measured& measured, std::optional<double> time_limit) {
-    if (!run::is_foreseeable(config.budget)) {
+    if (!run::estimate_search(config.budget, {}, {.seconds = 1, .epochs = 1})) {
         return "search.budget.target_loss alone ends this search: how long that takes cannot be "
                "foreseen\n";
     }
@@ -297,21 +312,20 @@ std::string layouts_text(const config::Config& config, const PlanOptions& option
     }
     double longest = 0;
     for (const Layout& layout : layouts) {
-        longest = std::max(longest, layout.forecast.hours.high * seconds_per_hour);
+        longest = std::max(longest, layout.estimate.seconds.high);
     }
     const Unit unit = unit_for(longest);
     const int nodes = nodes_of(question);
     const Layout& best = *std::min_element(layouts.begin(), layouts.end(), is_better);
-    const double limit = time_limit.value_or(limit_for(best.forecast, measured.seconds_of_start));
-    std::string text = fmt::format("\nthe search on {} of {}, in starts of {}; 90 % of forecasts in brackets:\n",
+    const double limit = time_limit.value_or(limit_for(best.estimate, measured.seconds_of_start));
+    std::string text = fmt::format("\nthe search on {} of {}, in starts of {}; a quarter less and more in brackets:\n",
                                    counted(std::ssize(question.node_of_rank), "rank"), counted(nodes, "node"),
                                    cluster::time_limit_text(limit));
     text += fmt::format("{:>6} {:>8} {:>25} {:>12} {:>28} {:>7}\n", "ranks", "workers", unit.name, "node-hours",
                         "evaluations", "starts");
     std::int64_t starts_of_best = 0;
     for (const Layout& layout : layouts) {
-        const std::int64_t starts =
-            run::starts_of(layout.forecast.hours.median, limit, measured.seconds_of_start, seconds_to_stop);
+        const std::int64_t starts = starts_of(layout.estimate.seconds.expected, limit, measured.seconds_of_start);
         starts_of_best = &layout == &best ? starts : starts_of_best;
         text += row_text(layout, unit, nodes, starts);
     }

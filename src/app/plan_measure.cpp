@@ -150,7 +150,7 @@ private:
 };
 
 /// Returns the shorter of two times; nothing if `now` is nothing.
-std::optional<double> shorter(const std::optional<run::SampledIndividual>& before, std::optional<double> now) {
+std::optional<double> shorter(const std::optional<run::MeanEvaluation>& before, std::optional<double> now) {
     return before && now ? std::optional(std::min(before->seconds, *now)) : now;
 }
 
@@ -160,7 +160,7 @@ void measure_one(std::vector<std::unique_ptr<Workers>>& all, const std::vector<s
     for (std::size_t i = 0; i < all.size(); ++i) {
         auto& individual = measured[i].sample[which];
         if (const auto time = shorter(individual, all[i]->seconds_of(genomes[which], images))) {
-            individual = {*time, all[i]->epochs_of(genomes[which])};
+            individual = {*time, static_cast<double>(all[i]->epochs_of(genomes[which]))};
         }
     }
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "finch/app/plan.hpp"
-#include "finch/run/forecast.hpp"
+#include "finch/run/estimate.hpp"
 
 #include <optional>
 #include <string>
@@ -18,7 +18,7 @@ inline constexpr double seconds_to_stop = 180;
 struct MeasuredWorkers {
     int ranks = 1;
     int threads = 1;                                            ///< per rank
-    std::vector<std::optional<run::SampledIndividual>> sample;  ///< nothing: the genome could not be trained
+    std::vector<std::optional<run::MeanEvaluation>> sample;  ///< nothing: the genome could not be trained
 };
 
 /// Training times of an individual for several values of one gene. The values are written as in a configuration.
