@@ -1,6 +1,7 @@
 #include "scalar_problem.hpp"
 
 #include "finch/base/format.hpp"
+#include "finch/config/synonyms.hpp"
 
 #include "hints.hpp"
 
