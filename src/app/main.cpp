@@ -1,5 +1,6 @@
 // The program finch: parses the command line, runs one verb, and converts exceptions to a message and an exit code.
 #include "finch/app/completion.hpp"
+#include "finch/app/doctor.hpp"
 #include "finch/app/launch.hpp"
 #include "finch/app/misuse.hpp"
 #include "finch/app/plan.hpp"
@@ -9,7 +10,6 @@
 #include "finch/base/version.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/config/tree.hpp"
-#include "finch/doctor/doctor.hpp"
 #include "finch/process/launcher.hpp"
 #include "finch/run/evolve.hpp"
 
@@ -172,13 +172,13 @@ void add_measuring_verbs(CLI::App& app, CommandLine& line) {
     });
 
     CLI::App* examining = app.add_subcommand("doctor",
-                                             "report the hardware and libraries of this machine, its problems and how "
-                                             "to fix them (start it like a run, with srun or mpirun)");
+                                             "report the hardware and libraries of this machine, and what evolve would "
+                                             "refuse (start it like a run, with srun or mpirun)");
     with_ranks(
         examining,
         [](comm::Session& session) {
             cluster::release_signals();
-            return doctor::examine(session);
+            return doctor(session);
         },
         BadLaunch::tell);
 }

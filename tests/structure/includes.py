@@ -38,9 +38,8 @@ MODULES = {
     "config": (4, ["base", "cluster", "backend", "hdf5", "search", "comm", "nn", "data", "train", "island", "store"]),
     "report": (4, ["search", "store"]),
     "evaluate": (5, ["process", "energy", "island", "train", "store", "config"]),
-    "doctor": (5, ["cluster", "energy", "backend", "comm", "data", "config"]),
     "run": (6, ["process", "energy", "evaluate", "config", "report", "train", "island", "store"]),
-    "app": (7, ["run", "process", "evaluate", "doctor", "config", "report", "train", "island", "store"]),
+    "app": (7, ["run", "process", "evaluate", "config", "report", "train", "island", "store"]),
 }
 
 # Single headers that a module may include although it may not include the rest of their module.
@@ -220,17 +219,11 @@ PLANTED = [
     ("src/evaluate/a.cpp", '#include "finch/island/evaluator.hpp"', False),
     ("src/evaluate/a.cpp", '#include "finch/train/training.hpp"', False),
     ("src/evaluate/a.cpp", '#include "finch/report/tables.hpp"', True),
-    ("src/evaluate/a.cpp", '#include "finch/doctor/doctor.hpp"', True),
     ("src/evaluate/a.cpp", '#include "finch/run/startup.hpp"', True),
     ("src/run/a.cpp", '#include "finch/app/plan.hpp"', True),
     ("src/train/a.cpp", '#include "finch/evaluate/slots.hpp"', True),
-    ("src/doctor/a.cpp", '#include "finch/config/config.hpp"', False),
-    ("src/doctor/a.cpp", '#include "finch/report/tables.hpp"', True),
-    ("src/doctor/a.cpp", '#include "finch/run/startup.hpp"', True),
-    ("src/doctor/a.cpp", "#include <CLI/CLI.hpp>", True),
     ("src/app/a.cpp", "#include <CLI/CLI.hpp>", False),
     ("src/app/a.cpp", '#include "finch/evaluate/slots.hpp"', False),
-    ("src/app/a.cpp", '#include "finch/doctor/doctor.hpp"', False),
     ("src/app/a.cpp", '#include "finch/report/table.hpp"', False),
     ("src/app/a.cpp", '#include "finch/cluster/signals.hpp"', False),
     ("src/app/a.cpp", '#include "../train/inner.hpp"', True),
