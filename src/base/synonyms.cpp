@@ -113,6 +113,8 @@ constexpr auto table = std::to_array<Synonyms>({
     {"auto", "TPESampler tpe"},
     {"cmaes", "CmaEsSampler CMAPropagator"},
     {"swarm", "pso BasicPSO particle_swarm"},
+    {"basic", "clamped", "basic with clamping: 0.6"},
+    {"canonical", "constriction", "canonical with clamping: 10"},
     {"screened", "GPSampler bayesian gaussian_process"},
     {"genetic", "genetic_algorithm ga nsga2"},
     {"evolution", "differential_evolution de"},
