@@ -28,6 +28,8 @@ constexpr auto table = std::to_array<Row>({
     {"relu=activation tanh=activation sigmoid=activation gelu=activation silu=activation leaky_relu=activation",
      "{activation: NAME}"},
     {"betas=beta1", "beta1 and beta2"},
+    {"clamped=basic", "basic with clamping: 0.6"},
+    {"constriction=canonical", "canonical with clamping: 10"},
     {"direction=objective directions=objective", "objective, which is always minimised"},
     {"accuracy=validation_error val_accuracy=validation_error acc=validation_error",
      "validation_error, which is 1 - accuracy"},

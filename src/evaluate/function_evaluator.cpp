@@ -33,7 +33,7 @@ std::vector<search::Individual> FunctionEvaluator::advance() {
         if (running.used && running.due > now) {
             next = std::min(next, running.due);
         } else if (running.used) {
-            search::evaluate(function_, config_.seed, running.individual);
+            search::evaluate(function_, running.individual);
             running.individual.finished = unix_seconds();
             judge(running.individual);
             ended.push_back(std::move(running.individual));

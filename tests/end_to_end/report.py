@@ -16,7 +16,7 @@ import h5py
 import numpy as np
 
 from browser import chromium, dumped, open_page
-from harness import FINCH, SKIPPED, SOURCE, TINY, Folder, check, end_of_short_form, environment, individuals, listens, outcome_words, passed, wait_for
+from harness import FINCH, NOISY, SKIPPED, SOURCE, TINY, Folder, check, end_of_short_form, environment, individuals, listens, outcome_words, passed, wait_for
 
 os.environ["FINCH"] = FINCH  # the report asks this program
 REPORT = SOURCE / "tools" / "report.py"
@@ -550,8 +550,8 @@ def id_text(number):
 def same_best(folder):
     """Checks that report and `finch status` agree on the best individual. Repeats of a final choice do not count. Of
     equal losses, the smallest id that was trained (not reused) wins."""
-    folder.write("noisy.yaml", "name: noisy\nsearch: {objective: {function: quartic}, budget: {evaluations: 60}, "
-                               "final: {candidates: 4, repeats: 6}}\nworkers: {ranks: 1}\n")
+    folder.write("noisy.yaml", f"name: noisy\nsearch: {{{NOISY}, budget: {{evaluations: 60}}, final: {{candidates: 4, repeats: 6}}}}\n"
+                               "workers: {ranks: 1}\n")
     folder.run(2, "evolve", "noisy.yaml")
 
     def make_equal(rows, outcomes):
