@@ -51,7 +51,7 @@ Facts without_devices() {
     return facts;
 }
 
-bool contains(const std::string& text, const std::string& part) {
+bool mentions(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
@@ -65,7 +65,7 @@ Problem only_problem(const Facts& facts) {
 void check_problem(const Facts& facts, bool stops, const std::string& part) {
     CAPTURE(part);
     CHECK(only_problem(facts).stops == stops);
-    CHECK(contains(only_problem(facts).what, part));
+    CHECK(mentions(only_problem(facts).what, part));
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ void check_problem(const Facts& facts, bool stops, const std::string& part) {
 TEST_CASE("a good node, and a node without GPUs, have no problems, with and without CUDA in the program") {
     CHECK(find_problems(good_facts(1)).empty());
     CHECK(find_problems(good_facts(2)).empty());
-    CHECK(contains(describe(good_facts(), {}), "nothing is wrong"));
+    CHECK(mentions(describe(good_facts(), {}), "nothing is wrong"));
     Facts facts = without_devices();
     CHECK(find_problems(facts).empty());  // Slurm may not have given them
     facts.ranks[0].machine.nvidia_devices = 0;
@@ -183,7 +183,7 @@ TEST_CASE("the text contains versions, devices, a line per rank, and the problem
          {"NVIDIA H200, GPU-a, 141.0 GiB, capability 9.0", "9.19.0", "2.28.3", "serves CUDA 13.0", "energy measured",
           "CPUs (RAPL)        not measured: /sys/x/energy_uj", "rank 1", "funneled", "Lustre"}) {
         CAPTURE(part);
-        CHECK(contains(text, part));
+        CHECK(mentions(text, part));
     }
     CHECK(text.find("it stops a run: box#1 runs another program") < text.find("worth knowing: "));
 }
