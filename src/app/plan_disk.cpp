@@ -45,8 +45,9 @@ std::optional<double> individuals_of(const island::Budget& budget, double worker
 /// Returns the bytes of the results of one data set in models/best.h5.
 double results_bytes(const data::Dataset& set) {
     const double outputs = number(set.outputs());
-    return number(set.samples()) * (24 + 8 * number(set.target_size) + 4 * outputs) + 8 * outputs * outputs +
-           2.0 * run::most_image_bytes;
+    const double images = 2 * std::min<double>(run::most_image_bytes,
+                                               (run::most_mistakes + run::most_drawn) * number(set.bytes_per_image()));
+    return number(set.samples()) * (24 + 8 * number(set.target_size) + 4 * outputs) + 8 * outputs * outputs + images;
 }
 
 /// Returns the bytes of all files with weights. A snapshot, with optimizer states, is the largest of them.

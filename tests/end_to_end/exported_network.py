@@ -144,7 +144,7 @@ def can_write_onnx():
 
 
 def load_module(folder):
-    spec = importlib.util.spec_from_file_location("model", folder / "model.py")
+    spec = importlib.util.spec_from_file_location("exported", folder / "model.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
