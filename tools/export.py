@@ -17,6 +17,7 @@ They need h5py, numpy, pandas and PyYAML (tools/install.sh --report installs the
 optuna needs optuna 4 or later. For tables in spreadsheets and pandas, use `finch export`.
 """
 import argparse
+import os
 import pathlib
 import sys
 
@@ -60,6 +61,8 @@ def main():
     try:
         print(export_network(given) if given.format in NETWORKS else export_individuals(given))
     except ModuleNotFoundError as error:
+        if error.name in ("h5py", "numpy") and pathlib.Path("/usr/bin/python3").exists() and sys.prefix != "/usr":
+            os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])  # for which tools/install.sh has these packages
         sys.exit(f"export.py --format {given.format} needs the Python package {error.name}: pip install {error.name}; on Debian tools/install.sh --report "
                  f"installs most packages for /usr/bin/python3; then start /usr/bin/python3 {sys.argv[0]}")
 

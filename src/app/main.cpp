@@ -301,11 +301,13 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
     exporting
         ->add_option(
             "--format", line.exported.format,
-            "csv: a table; json: the individuals with learning curves and metrics; use finch-export for the best "
-            "network in PyTorch or as ONNX, and for Optuna, Perfetto and networkx")
+            "csv: a table; json: the individuals with learning curves and metrics; pytorch, onnx: the best network; "
+            "trace, graphml, optuna: the run for Perfetto, networkx and Optuna. finch-export writes all but csv and "
+            "json")
         ->required()
-        ->type_name(fmt::format("{{{}}}", fmt::join(all_words<ExportFormat>(), ",")));
-    exporting->add_option("-o,--output", line.exported.output, "file to write (default: standard output)")
+        ->type_name(
+            fmt::format("{{{},{}}}", fmt::join(all_words<ExportFormat>(), ","), fmt::join(formats_of_script, ",")));
+    exporting->add_option("-o,--output", line.exported.output, "file or folder to write (csv, json: standard output)")
         ->type_name("PATH");
     by_itself(exporting, [&line] { return export_run(line.exported); });
 

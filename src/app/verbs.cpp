@@ -14,8 +14,10 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <unistd.h>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace finch::app {
 namespace {
@@ -38,29 +40,36 @@ std::filesystem::path directory_asked_about(const run::RunOptions& options) {
     return run::run_directory_of(config::load(options.config, options.settings), options);
 }
 
-ExportFormat parse_format(const ExportOptions& options) {
-    if (const auto format = enumerator<ExportFormat>(options.format)) {
-        return *format;
+/// Replaces this process by finch-export, which writes the other formats.
+[[noreturn]] void start_script(const ExportOptions& options) {
+    const std::string script = run::exporter_of(std::filesystem::read_symlink("/proc/self/exe"));
+    std::vector<std::string> words{script, options.run.string(), "--format", options.format};
+    if (options.output) {
+        words.insert(words.end(), {"-o", options.output->string()});
     }
-    const std::string script = run::commands().exporter;
-    if (std::ranges::find(formats_of_script, options.format) == formats_of_script.end()) {
-        throw ConfigError(fmt::format("--format: there is no {}; accepted: {}; {} writes {}", options.format,
-                                      fmt::join(all_words<ExportFormat>(), ", "), script,
-                                      fmt::join(formats_of_script, ", ")));
+    std::vector<char*> arguments;
+    for (std::string& word : words) {
+        arguments.push_back(word.data());
     }
-    const std::string output =
-        options.output ? fmt::format(" -o {}", shell_argument(options.output->string())) : std::string();
-    throw ConfigError(fmt::format("finch export does not write {0}; use this command: {1} {2} --format {0}{3}",
-                                  options.format, script, shell_argument(options.run.string()), output));
+    arguments.push_back(nullptr);
+    ::execvp(script.c_str(), arguments.data());
+    throw ConfigError(fmt::format("{} cannot be started: {}", script, std::strerror(errno)));
 }
 
 }  // namespace
 
 int export_run(const ExportOptions& options) {
-    const ExportFormat format = parse_format(options);
+    if (std::ranges::find(formats_of_script, options.format) != formats_of_script.end()) {
+        start_script(options);
+    }
+    const auto format = enumerator<ExportFormat>(options.format);
+    if (!format) {
+        throw ConfigError(fmt::format("--format: there is no {}; accepted: {}, {}", options.format,
+                                      fmt::join(all_words<ExportFormat>(), ", "), fmt::join(formats_of_script, ", ")));
+    }
     const auto [recovered, config, competition] = read_run(options.run);
     const std::string text =
-        format == ExportFormat::csv
+        *format == ExportFormat::csv
             ? report::csv(recovered, competition)
             : report::individuals_json(recovered, config.space, competition.measure, options.run.string());
     if (!options.output) {

@@ -27,6 +27,13 @@ std::string command_path(const fs::path& file, const fs::path& folder, const std
     return relative.has_parent_path() ? relative.string() : "./" + name;
 }
 
+fs::path exporter_of(const fs::path& program) {
+    std::error_code none;
+    const fs::path folder = program.parent_path();
+    const fs::path installed = folder / "finch-export";
+    return fs::exists(installed, none) ? installed : folder.parent_path() / "tools/export.py";
+}
+
 report::Commands commands_of(const fs::path& file, const fs::path& folder, const std::string& search_path) {
     std::error_code none;
     report::Commands commands;
@@ -40,7 +47,7 @@ report::Commands commands_of(const fs::path& file, const fs::path& folder, const
     const fs::path prefix = folder_of_programs.parent_path();
     find(commands.program, {file});
     find(commands.report, {folder_of_programs / "finch-report", prefix / "tools/report.py"});
-    find(commands.exporter, {folder_of_programs / "finch-export", prefix / "tools/export.py"});
+    find(commands.exporter, {exporter_of(file)});
     find(commands.job_script, {prefix / "share/finch/jobs/evolve.sbatch", prefix / "jobs/evolve.sbatch"});
     return commands;
 }

@@ -354,8 +354,9 @@ def check_refusals(folder):
     shutil.copy(folder.path / "runs/layers/models/best.h5", folder.path / "runs/flat/models/best.h5")
     said = export(folder, "flat", "-o", "none", expect=1)
     check("is not of this run" in said and not (folder.path / "none").exists(), said)
-    said = folder.run(0, "export", "runs/layers", "--format", "onnx", "-o", "a b", expect=2)
-    check("finch export does not write onnx; use this command: " in said and "export.py runs/layers --format onnx -o 'a b'" in said, said)
+    folder.run(0, "export", "runs/layers", "--format", "pytorch", "-o", "a b")
+    check_files(folder.path / "a b", folder.path / "runs/flat/models/best.h5")
+    check("accepted: csv, json, pytorch," in folder.run(0, "export", "runs/layers", "--format", "torch", expect=2), "an unknown format")
     passed("one sentence for each run and folder that cannot be used")
 
 

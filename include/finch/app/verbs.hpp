@@ -29,11 +29,11 @@ inline constexpr std::array<std::string_view, 5> formats_of_script{"pytorch", "o
 
 struct ExportOptions {
     std::filesystem::path run;
-    std::string format;  ///< one of the words of ExportFormat
+    std::string format;  ///< one of the words of ExportFormat, or of formats_of_script
     std::optional<std::filesystem::path> output;
 };
-/// Exports every individual of a run as CSV or JSON. Throws ConfigError if the format is unknown, the run does not
-/// exist, or the output cannot be written. The message for a format of finch-export contains its command.
+/// Exports every individual of a run as CSV or JSON. For another format, starts finch-export in place of this process.
+/// Throws ConfigError if the format is unknown, the run does not exist, or the output cannot be written.
 [[nodiscard]] int export_run(const ExportOptions& options);
 
 /// Prints the state and progress of a run as one line. `options.config`: a run directory or a configuration.

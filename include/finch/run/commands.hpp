@@ -14,6 +14,9 @@ namespace finch::run {
 [[nodiscard]] std::string command_path(const std::filesystem::path& file, const std::filesystem::path& folder,
                                        const std::string& search_path);
 
+/// Returns the path of finch-export, which belongs to the program file `program`.
+[[nodiscard]] std::filesystem::path exporter_of(const std::filesystem::path& program);
+
 /// Returns the commands of the program `file` (absolute), installed in PREFIX/bin or built below the sources.
 [[nodiscard]] report::Commands commands_of(const std::filesystem::path& file, const std::filesystem::path& folder,
                                            const std::string& search_path);
