@@ -11,11 +11,13 @@ install(FILES tools/packaging/modulefile RENAME finch DESTINATION share/finch/mo
 
 install(PROGRAMS tools/report.py tools/export.py tools/images_to_hdf5.py tools/fetch_mnist.sh DESTINATION share/finch/tools COMPONENT program)
 install(FILES tools/mpi_settings.sh DESTINATION share/finch/tools COMPONENT program)
-install(DIRECTORY tools/reporting tools/python DESTINATION share/finch/tools COMPONENT program
+install(DIRECTORY tools/reporting tools/exporting tools/python DESTINATION share/finch/tools COMPONENT program
   FILES_MATCHING PATTERN *.py PATTERN *.css PATTERN *.js)
-# bin/finch-report is a symbolic link. Python searches the modules of a script in the folder of the link's target.
-file(CREATE_LINK ../share/finch/tools/report.py ${CMAKE_BINARY_DIR}/finch-report SYMBOLIC)
-install(PROGRAMS ${CMAKE_BINARY_DIR}/finch-report DESTINATION bin COMPONENT program)
+# bin/finch-report and bin/finch-export are symbolic links. Python searches the modules of a script in the folder of the link's target.
+foreach(script report export)
+  file(CREATE_LINK ../share/finch/tools/${script}.py ${CMAKE_BINARY_DIR}/finch-${script} SYMBOLIC)
+  install(PROGRAMS ${CMAKE_BINARY_DIR}/finch-${script} DESTINATION bin COMPONENT program)
+endforeach()
 
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """report.py RUN [RUN …] [-o report.html]: reports the results of runs, in one HTML file that needs no internet access.
 
-The script only reads the files of the run, so it also works for a run in progress and for a copy of its folder. If
-there are several runs, the progress figure shows all of them, and a table lists the differences of their
+The script reads the files of the run and asks `finch show`, so it also works for a run in progress and for a copy of
+its folder. If there are several runs, the progress figure shows all of them, and a table lists the differences of their
 configurations. The figures of individuals then show only the best run. Needs h5py, numpy, pandas, plotly, Pillow,
 PyYAML and scikit-learn (tools/install.sh --report installs them).
 """
@@ -14,7 +14,8 @@ import sys
 import threading
 
 try:
-    from reporting.run import NoRun, is_locked, read_run
+    from reporting.program import NoAnswer
+    from reporting.run import NoRun, is_running, read_run
     from reporting.sections import build
 except ModuleNotFoundError as error:
     sys.exit(f"report.py needs the Python package {error.name} (h5py, numpy, pandas, plotly, Pillow, PyYAML, scikit-learn are all that it needs; "
@@ -44,7 +45,7 @@ def write(given, runs, reload_seconds=0):
 
 def has_begun(path):
     """False if a run is in progress and has no archive yet."""
-    return (path / "population.h5").is_file() or not is_locked(path / "lock")
+    return (path / "population.h5").is_file() or not path.is_dir() or not is_running(path)
 
 
 def follow(given):
@@ -80,7 +81,7 @@ def main():
     given = parser.parse_args()
     try:
         count = follow(given) if given.follow else write(given, [read_run(path) for path in given.runs])
-    except NoRun as problem:
+    except (NoRun, NoAnswer) as problem:
         sys.exit(str(problem))
     except OSError as problem:
         sys.exit(f"{given.output}: cannot be written ({problem.strerror})")

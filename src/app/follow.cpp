@@ -7,8 +7,8 @@
 #include "finch/report/sparkline.hpp"
 #include "finch/report/status.hpp"
 #include "finch/report/tables.hpp"
+#include "finch/run/estimate.hpp"
 #include "finch/run/progress_text.hpp"
-#include "finch/run/time_left.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -42,7 +42,7 @@ std::string rate_line(const ReadRun& run, const search::Population& population, 
     }
     const auto left =
         status.state == RunState::running
-            ? run::time_left(run.recovered.facts, population, run.config.budget, run.config.workers.slots, now)
+            ? run::estimate_time_left(run.recovered.facts, population, run.config.budget, run.config.workers.slots, now)
             : std::nullopt;
     if (left) {
         parts.push_back(run::range_text(*left, terminal) + " left");

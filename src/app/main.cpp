@@ -1,5 +1,6 @@
 // The program finch: parses the command line, runs one verb, and converts exceptions to a message and an exit code.
 #include "finch/app/completion.hpp"
+#include "finch/app/doctor.hpp"
 #include "finch/app/launch.hpp"
 #include "finch/app/misuse.hpp"
 #include "finch/app/plan.hpp"
@@ -9,7 +10,6 @@
 #include "finch/base/version.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/config/tree.hpp"
-#include "finch/doctor/doctor.hpp"
 #include "finch/process/launcher.hpp"
 #include "finch/run/evolve.hpp"
 
@@ -172,13 +172,13 @@ void add_measuring_verbs(CLI::App& app, CommandLine& line) {
     });
 
     CLI::App* examining = app.add_subcommand("doctor",
-                                             "report the hardware and libraries of this machine, its problems and how "
-                                             "to fix them (start it like a run, with srun or mpirun)");
+                                             "report the hardware and libraries of this machine, and what evolve would "
+                                             "refuse (start it like a run, with srun or mpirun)");
     with_ranks(
         examining,
         [](comm::Session& session) {
             cluster::release_signals();
-            return doctor::examine(session);
+            return doctor(session);
         },
         BadLaunch::tell);
 }
@@ -296,22 +296,16 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
     json->excludes(follow);
     by_itself(showing, [&line] { return show(line.show); });
 
-    CLI::App* exporting =
-        app.add_subcommand("export", "export every individual of a run, or its best network, for other programs");
+    CLI::App* exporting = app.add_subcommand("export", "export every individual of a run for other programs");
     exporting->add_option("run", line.exported.run, "the run directory")->required()->type_name("RUN");
     exporting
         ->add_option(
             "--format", line.exported.format,
-            "csv: a table; json: the individuals with learning curves and metrics; pytorch: a folder with the best "
-            "network as model.py and its weights; onnx: also as model.onnx, which needs a python3 with PyTorch "
-            "(environment variable FINCH_PYTHON); use tools/export.py for Optuna, Perfetto and networkx")
+            "csv: a table; json: the individuals with learning curves and metrics; use finch-export for the best "
+            "network in PyTorch or as ONNX, and for Optuna, Perfetto and networkx")
         ->required()
         ->type_name(fmt::format("{{{}}}", fmt::join(all_words<ExportFormat>(), ",")));
-    exporting
-        ->add_option(
-            "-o,--output", line.exported.output,
-            "file to write (default: standard output); for pytorch and onnx a new folder (default: NAME-pytorch, "
-            "NAME as in runs/NAME)")
+    exporting->add_option("-o,--output", line.exported.output, "file to write (default: standard output)")
         ->type_name("PATH");
     by_itself(exporting, [&line] { return export_run(line.exported); });
 

@@ -3,34 +3,16 @@
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
 #include "finch/config/keys.hpp"
+#include "finch/config/synonyms.hpp"
 #include "finch/run/commands.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <filesystem>
-#include <string_view>
 #include <vector>
 
 namespace finch::app {
 namespace {
-
-/// Options of other programs that Finch does not have, and the text that a message shows instead.
-struct Instead {
-    std::string_view typed;  ///< separated by blanks
-    std::string_view text;
-};
-
-constexpr std::array<Instead, 2> instead_of_options{
-    Instead{"--resume --continue --restart --load-if-exists",
-            "a run resumes by itself: leave this out; --fresh begins a new run"},
-    Instead{"-n -np --np --ntasks --nproc --nproc-per-node --num-processes --workers --n-jobs -j",
-            "the launcher starts the ranks: mpirun -n 4 finch ..., or srun"},
-};
-
-bool is_in(const std::string& word, std::string_view words) {
-    return fmt::format(" {} ", words).find(fmt::format(" {} ", word)) != std::string::npos;
-}
 
 std::vector<std::string> verbs_of(const CLI::App& app) {
     std::vector<std::string> verbs;
@@ -66,35 +48,36 @@ bool has_option(const CLI::App& verb, const std::string& name) {
     return std::find(options.begin(), options.end(), name) != options.end();
 }
 
-/// Returns what was probably meant by the option `word`, which `verb` does not have: "; did you mean --run?".
-std::string meant_option(const CLI::App& verb, const std::string& word) {
+/// Returns a hint for the option `word`, which `verb` does not have, and the options that it has.
+std::string no_option_text(const CLI::App& verb, const std::string& word) {
     const std::size_t begin = std::min(word.find_first_not_of('-'), word.size());
     const std::string name = word.substr(begin, word.find('=') - begin);
     const std::vector<std::string> options = options_of(verb);
-    auto meant = own_word(name, options);
+    const std::string accepted = "; accepted: --" + join(options, ", --");
+    const config::Synonym* const synonym = config::synonym_of(name, options);
+    if (synonym != nullptr && !synonym->shown.empty()) {
+        return "; " + std::string(synonym->shown);
+    }
+    if (const auto own = config::own_word(name, options)) {
+        return fmt::format("; did you mean --{}?{}", *own, accepted);
+    }
     std::vector<std::string> paths = config::paths_of_key(name);
     std::erase_if(paths, [](const std::string& path) { return path.find("[]") != std::string::npos; });
-    if (!meant && has_option(verb, "set") && !paths.empty()) {
-        return fmt::format("; did you mean --set {}=...?", paths.front());
+    if (has_option(verb, "set") && !paths.empty()) {
+        return fmt::format("; did you mean --set {}=...?{}", paths.front(), accepted);
     }
-    meant = meant ? meant : nearest_word(name, options);
-    return meant ? fmt::format("; did you mean --{}?", *meant) : "";
+    const auto nearest = nearest_word(name, options);
+    return (nearest ? fmt::format("; did you mean --{}?", *nearest) : "") + accepted;
 }
 
 /// Returns the message about `word`, which `verb` does not accept.
 std::string unexpected_text(const CLI::App& verb, const std::string& word) {
     const std::vector<std::string> verbs = verbs_of(verb);
-    for (const Instead& instead : instead_of_options) {
-        if (is_in(word, instead.typed) && has_option(verb, "set")) {
-            return fmt::format("there is no option {}; {}", word, instead.text);
-        }
-    }
     if (word.starts_with('-')) {
-        return fmt::format("there is no option {}{}; accepted: --{}", word, meant_option(verb, word),
-                           join(options_of(verb), ", --"));
+        return fmt::format("there is no option {}{}", word, no_option_text(verb, word));
     }
     if (!verbs.empty()) {
-        return fmt::format("'{}' is no verb{}; accepted: {}", word, did_you_mean(word, verbs), join(verbs));
+        return fmt::format("'{}' is no verb{}; accepted: {}", word, config::did_you_mean(word, verbs), join(verbs));
     }
     const bool is_setting = word.find('=') != std::string::npos && has_option(verb, "set");
     return fmt::format("'{}' is one argument too many{}", word,
@@ -117,14 +100,14 @@ std::string verb_problem(const CLI::App& app, const std::string& word) {
     }
     const std::string extension = std::filesystem::path(word).extension().string();
     std::string meant;
-    if (is_in(word, "report plot dashboard")) {
+    if (word == "report" || word == "plot" || word == "dashboard") {
         meant = fmt::format(" ({} RUN writes the report)", run::commands().report);
     } else if (extension == ".yaml" || extension == ".yml") {
         meant = fmt::format(" (did you mean 'evolve {}'?)", word);
-    } else if (is_same_word(word, "version") || is_same_word(word, "help")) {
+    } else if (config::is_same_word(word, "version") || config::is_same_word(word, "help")) {
         meant = fmt::format(" (did you mean --{}?)", word);
     } else {
-        meant = did_you_mean(word, verbs);
+        meant = config::did_you_mean(word, verbs);
     }
     return fmt::format("{}: there is no such verb{}; accepted: {}", word, meant, join(verbs));
 }

@@ -149,7 +149,7 @@ std::string energy_text(const config::Config& config, bool uses_devices) {
 /// Returns the disk space of the run directory as text.
 std::string space_text(const config::Config& config, const cluster::Layout& layout, const Networks& networks,
                        const data::Datasets* datasets) {
-    return disk_text(config, disk_use(config, layout, networks, datasets), run::run_directory_of(config, {}));
+    return disk_text(config, disk_bytes(config, layout, networks, datasets), run::run_directory_of(config, {}));
 }
 
 /// Returns a path of the data that is not on this machine; nothing if all are here.
@@ -206,11 +206,14 @@ std::string training_text(const config::Config& config, const cluster::Layout& l
 
 }  // namespace
 
-Question question_of(const PlanOptions& options, const config::Config& config) {
+Question question_of(const PlanOptions& options, const config::Config& config, std::vector<std::string> ranks_here) {
     const auto environment = cluster::Environment::of_this_process();
     Question question{{}, options.gpus_per_node, options.ranks_per_node.has_value() || !options.nodes};
     if (!options.nodes && !options.ranks_per_node) {
         question.node_of_rank = cluster::ranks_of_allocation(environment);
+        if (question.node_of_rank.empty()) {
+            question.node_of_rank = std::move(ranks_here);
+        }
         if (question.node_of_rank.empty()) {
             const int cpus = cluster::usable_cpus();
             const int workers = cpus / std::max(1, config.workers.threads) / config.workers.ranks;

@@ -1,43 +1,47 @@
 // Implements finch plan --measure.
 #include "finch/app/plan.hpp"
-#include "finch/app/plan_forecast.hpp"
+#include "finch/app/plan_memory.hpp"
 #include "finch/base/clock.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/base/message.hpp"
-#include "finch/base/run_state.hpp"
 #include "finch/base/words.hpp"
-#include "finch/cluster/allocation.hpp"
+#include "finch/cluster/device_map.hpp"
 #include "finch/cluster/time_limit.hpp"
 #include "finch/comm/all_reduce.hpp"
 #include "finch/comm/node_memory.hpp"
-#include "finch/nn/model.hpp"
 #include "finch/run/checks.hpp"
+#include "finch/run/commands.hpp"
 #include "finch/run/devices.hpp"
+#include "finch/run/estimate.hpp"
 #include "finch/run/load_data.hpp"
 #include "finch/run/on_every_rank.hpp"
+#include "finch/run/progress_text.hpp"
 #include "finch/run/startup.hpp"
 #include "finch/search/initial_design.hpp"
+#include "finch/search/pruning.hpp"
 #include "finch/train/timing.hpp"
 
 #include <algorithm>
-#include <cstdio>
+#include <cmath>
 #include <limits>
-#include <numeric>
+#include <map>
+#include <set>
 
 namespace finch::app {
 namespace {
 
-constexpr std::uint32_t random_genomes = 24;
+constexpr std::uint32_t most_genomes = 24;
 constexpr std::size_t fewest_genomes = 4;  ///< they may take three times the planned time
-constexpr double share_of_bounds = 0.3;    ///< share of the time to measure the genes' bounds
-constexpr std::size_t most_options = 8;    ///< maximum number of measured options of a choice
 
-/// The worker of this rank in a layout with `ranks` ranks per worker. Trains each genome for `seconds`.
+/// The time between the stop of a job and its time limit, in seconds. Equal to --signal in jobs/evolve.sbatch.
+constexpr double seconds_to_stop = 180;
+
+/// The worker of this rank in a layout with `ranks` ranks per worker.
 class Workers {
 public:
-    /// Collective over the world.
+    /// Collective over the world. Each genome is trained for `seconds`.
     Workers(const comm::Session& session, const config::Config& config, int ranks, int threads, double seconds)
         : seconds_(seconds),
           config_(config::parse(
@@ -57,25 +61,19 @@ public:
     /// Collective over the world. All workers train the same genome at the same time, as in a search. Returns the mean
     /// of their training times; nothing if the genome cannot be trained.
     std::optional<double> seconds_of(const search::Genome& genome, const data::Dataset& images) {
-        const train::Recipe recipe = config_.recipe(genome, 0);
-        const auto timing = train::measure_timing(*device_.device, group_, *all_reduce_, images, recipe, seconds_);
-        const double mine = timing
-                                ? train::training_seconds(*timing, train::epoch_batches(recipe, images, group_.size()),
-                                                          recipe.training.epochs)
-                                : std::numeric_limits<double>::infinity();
-        std::vector<double> all;
-        for (const std::string& packed : comm::gather_all(MPI_COMM_WORLD, to_message(mine))) {
-            all.push_back(from_message<double>(packed));
+        const auto mine =
+            train::measure_training(*device_.device, group_, *all_reduce_, images, config_.recipe(genome, 0), seconds_);
+        double sum = 0;
+        const auto all =
+            comm::gather_all(MPI_COMM_WORLD, to_message(mine.value_or(std::numeric_limits<double>::infinity())));
+        for (const std::string& packed : all) {
+            sum += from_message<double>(packed);
         }
-        const double mean = std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
-        return std::isfinite(mean) ? std::optional(mean) : std::nullopt;
-    }
-    [[nodiscard]] std::int64_t epochs_of(const search::Genome& genome) const {
-        return config_.recipe(genome, 0).training.epochs;
+        return std::isfinite(sum) ? std::optional(sum / static_cast<double>(all.size())) : std::nullopt;
     }
     [[nodiscard]] int threads() const noexcept { return placement_.threads; }
     [[nodiscard]] const std::string& device() const noexcept { return device_.description; }
-    [[nodiscard]] bool on_gpus() const { return !device_.device->is_host(); }
+    [[nodiscard]] bool is_on_gpus() const { return !device_.device->is_host(); }
 
 private:
     double seconds_;
@@ -86,24 +84,34 @@ private:
     std::unique_ptr<comm::AllReduce> all_reduce_;
 };
 
-bool can_exist(const config::Config& config, const search::Genome& genome, const data::Dataset& images) {
-    const nn::SampleShape shape{images.height, images.width, images.channels};
-    return config::can_exist(config, genome, shape, images.outputs()) &&
-           search::all_hold(config.constraints, config.space, genome);
-}
+/// The workers of one size: their training times, and the search on the planned ranks in such workers.
+struct Size {
+    int ranks = 1;
+    int threads = 1;                          ///< per rank
+    std::map<std::size_t, double> seconds{};  ///< by the number of the genome, without those that could not be trained
+    run::MeanEvaluation mean{};
+    std::optional<config::Config> config{};
+    cluster::Layout layout{};
+    std::optional<run::SearchEstimate> estimate{};
+    std::string problem{};  ///< why there is no estimate
+};
 
 /// Returns a Latin hypercube sample, so that few genomes represent the whole space. Random genomes replace genomes for
 /// which no network can exist.
 std::vector<search::Genome> sample_of(const config::Config& config, const data::Dataset& images) {
     constexpr std::uint32_t most_attempts = 1000;
-    const search::InitialDesign initial_design{
-        .space = config.space, .start = search::Start::latin, .points = random_genomes, .seed = config.seed};
+    const search::InitialDesign design{.space = config.space,
+                                       .start = search::Start::latin,
+                                       .points = most_genomes,
+                                       .constraints = config.constraints,
+                                       .seed = config.seed};
     RandomStream random(config.seed, Purpose::start, 1);
     std::vector<search::Genome> genomes;
-    for (std::uint32_t point = 0; point < random_genomes; ++point) {
+    for (std::uint32_t point = 0; point < most_genomes; ++point) {
         for (std::uint32_t attempt = 0; attempt < most_attempts; ++attempt) {
-            search::Genome genome = initial_design.open(point, attempt, random).genome;
-            if (can_exist(config, genome, images)) {
+            search::Genome genome = design.open(point, attempt, random).genome;
+            if (design.allows(genome) &&
+                config::can_exist(config, genome, {images.height, images.width, images.channels}, images.outputs())) {
                 genomes.push_back(std::move(genome));
                 break;
             }
@@ -112,165 +120,44 @@ std::vector<search::Genome> sample_of(const config::Config& config, const data::
     return genomes;
 }
 
-/// A time limit. allows() is collective over the world: true if rank 0 has time for another measurement.
-class Deadline {
-public:
-    explicit Deadline(double seconds) : end_(steady_seconds() + seconds), last_end_(end_ + 2 * seconds) {}
-    [[nodiscard]] bool allows(std::size_t measured) const {
-        const double now = steady_seconds();
-        const bool mine = measured == 0 || now < (measured < fewest_genomes ? last_end_ : end_);
-        return from_message<bool>(comm::broadcast(MPI_COMM_WORLD, to_message(mine)));
-    }
-
-private:
-    double end_;
-    double last_end_;  ///< applies to the first `fewest_genomes`
-};
-
-/// Prints the progress of the measurement: immediately on a terminal, elsewhere every 10 s.
-class MeasureProgress {
-public:
-    explicit MeasureProgress(const comm::Session& session) : is_zero_(session.world_rank() == 0) {}
-    void show(std::size_t trainings) {
-        constexpr double seconds_between = 10;
-        const std::string text =
-            fmt::format("measuring: {} so far", counted(static_cast<std::int64_t>(trainings), "training"));
-        if (is_zero_ && LiveLine::available()) {
-            LiveLine::show(text);
-        } else if (is_zero_ && steady_seconds() - last_ > seconds_between) {
-            fmt::print("{}\n", text);
-            std::fflush(stdout);
-            last_ = steady_seconds();
+/// Collective over the world. Measures `genomes` on workers of all sizes, and removes those for which there was no
+/// time.
+void measure_sample(std::vector<std::unique_ptr<Workers>>& all, std::vector<search::Genome>& genomes,
+                    const data::Dataset& images, double limit, std::vector<Size>& sizes) {
+    const double begin = steady_seconds();
+    for (std::size_t count = 0; count < genomes.size(); ++count) {
+        const double passed = steady_seconds() - begin;
+        const bool has_time = count == 0 || passed < (count < fewest_genomes ? 3 * limit : limit);
+        if (!from_message<bool>(comm::broadcast(MPI_COMM_WORLD, to_message(has_time)))) {
+            genomes.resize(count);
+            break;
         }
-    }
-
-private:
-    bool is_zero_;
-    double last_ = steady_seconds();
-};
-
-/// Returns the shorter of two times; nothing if `now` is nothing.
-std::optional<double> shorter(const std::optional<run::SampledIndividual>& before, std::optional<double> now) {
-    return before && now ? std::optional(std::min(before->seconds, *now)) : now;
-}
-
-/// Collective over the world. Measures the genome number `which` on workers of all sizes.
-void measure_one(std::vector<std::unique_ptr<Workers>>& all, const std::vector<search::Genome>& genomes,
-                 std::size_t which, const data::Dataset& images, std::vector<MeasuredWorkers>& measured) {
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        auto& individual = measured[i].sample[which];
-        if (const auto time = shorter(individual, all[i]->seconds_of(genomes[which], images))) {
-            individual = {*time, all[i]->epochs_of(genomes[which])};
+        if (comm::rank_of(MPI_COMM_WORLD) == 0 && LiveLine::available()) {
+            LiveLine::show(fmt::format("measuring: genome {} of {}", count + 1, genomes.size()));
         }
-    }
-}
-
-/// Collective over the world. Measures every genome on workers of all sizes, then a second time as far as time allows.
-/// The shorter of two times counts, so brief disturbances of the machine have no effect.
-void measure_sample(MeasureProgress& progress, std::vector<std::unique_ptr<Workers>>& all,
-                    const std::vector<search::Genome>& genomes, const data::Dataset& images, double seconds,
-                    std::vector<MeasuredWorkers>& measured) {
-    const Deadline first_round(seconds / 2);
-    const Deadline second_round(seconds);
-    std::size_t count = 0;
-    for (; count < genomes.size() && first_round.allows(count); ++count) {
-        for (MeasuredWorkers& workers : measured) {
-            workers.sample.emplace_back();
-        }
-        progress.show(count);
-        measure_one(all, genomes, count, images, measured);
-    }
-    for (std::size_t genome = 0; genome < count && second_round.allows(fewest_genomes); ++genome) {
-        progress.show(count + genome);
-        measure_one(all, genomes, genome, images, measured);
-    }
-}
-
-/// Returns the values of a gene to measure: the bounds of a number, or the options of a choice.
-std::vector<double> values_to_try(const search::Gene& gene) {
-    if (std::holds_alternative<search::ChoiceGene>(gene.kind)) {
-        std::vector<double> options(std::min<std::size_t>(search::value_count(gene).value_or(0), most_options));
-        std::iota(options.begin(), options.end(), 0);
-        return options;
-    }
-    return {search::first_value(gene), search::snap(gene, std::numeric_limits<double>::infinity())};
-}
-
-/// Collective over the world. Measures each gene at its bounds while the other genes stay as in `base`. A gene has no
-/// values if the time was too short to measure it.
-std::vector<MeasuredGene> measure_bounds(MeasureProgress& progress, Workers& workers, const config::Config& config,
-                                         const search::Genome& base, const data::Dataset& images, double seconds) {
-    const Deadline deadline(seconds);
-    std::vector<MeasuredGene> genes;
-    for (std::size_t at = 0; at < config.space.size(); ++at) {
-        const search::Gene& gene = config.space.genes[at];
-        if (search::is_fixed(gene)) {
-            continue;
-        }
-        MeasuredGene& measured = genes.emplace_back(MeasuredGene{gene.name, {}});
-        const bool has_time = deadline.allows(genes.size() - 1);
-        for (const double value : has_time ? values_to_try(gene) : std::vector<double>()) {
-            search::Genome genome = base;
-            genome[at] = value;
-            genome = search::canonical(config.space, std::move(genome));
-            if (genome[at] != value) {
-                continue;  // the gene is not active there
-            }
-            if (!can_exist(config, genome, images)) {
-                measured.seconds.emplace_back(search::value_text(gene, value), std::nullopt);
-                continue;
-            }
-            progress.show(2 * random_genomes + genes.size());
-            if (const auto time = workers.seconds_of(genome, images)) {
-                measured.seconds.emplace_back(search::value_text(gene, value), *time);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            if (const auto time = all[i]->seconds_of(genomes[count], images)) {
+                sizes[i].seconds.emplace(count, *time);
             }
         }
     }
-    return genes;
-}
-
-/// Returns the index of the individual with the median time.
-std::size_t middle_of(const MeasuredWorkers& workers) {
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < workers.sample.size(); ++i) {
-        if (workers.sample[i]) {
-            order.push_back(i);
-        }
-    }
-    std::sort(order.begin(), order.end(), [&workers](std::size_t a, std::size_t b) {
-        return workers.sample[a]->seconds < workers.sample[b]->seconds;
-    });
-    return order.empty() ? 0 : order[order.size() / 2];
+    LiveLine::clear();
 }
 
 /// Returns the sizes of workers to measure: 1, 2, 4 … ranks and the configured number, if they divide `world_size`.
-std::vector<int> sizes_to_measure(int world_size, int configured) {
-    std::vector<int> sizes;
+std::set<int> sizes_to_measure(int world_size, int configured) {
+    std::set<int> sizes{configured};
     for (int ranks = 1; ranks <= world_size; ranks *= 2) {
-        sizes.push_back(ranks);
+        sizes.insert(ranks);
     }
-    sizes.push_back(configured);
-    std::erase_if(sizes, [world_size](int ranks) { return ranks > world_size || world_size % ranks != 0; });
-    std::sort(sizes.begin(), sizes.end());
-    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    std::erase_if(sizes, [world_size](int ranks) { return world_size % ranks != 0; });
     return sizes;
 }
 
-/// Returns the ranks for which the plan is made: the user's options, otherwise the allocation, otherwise the ranks of
-/// this measurement.
-Question question_of_plan(const PlanOptions& options, const config::Config& config,
-                          std::vector<std::string> ranks_here) {
-    const bool is_asked = options.nodes || options.ranks_per_node;
-    const auto environment = cluster::Environment::of_this_process();
-    if (is_asked || !cluster::ranks_of_allocation(environment).empty()) {
-        return question_of(options, config);
-    }
-    return {std::move(ranks_here), options.gpus_per_node};
-}
-
-std::optional<double> time_limit_of(const PlanOptions& options) {
+/// Returns the time limit of each start in seconds; 0 if the user gives none.
+double time_limit_of(const PlanOptions& options) {
     if (!options.time_limit) {
-        return std::nullopt;
+        return 0;
     }
     const auto seconds = cluster::parse_time_limit(*options.time_limit);
     if (!seconds) {
@@ -282,7 +169,137 @@ std::optional<double> time_limit_of(const PlanOptions& options) {
         throw ConfigError(fmt::format("--time: {} is {}, and a job stops {} before its limit; accepted: more",
                                       *options.time_limit, duration_text(*seconds), duration_text(seconds_to_stop)));
     }
-    return seconds;
+    return *seconds;
+}
+
+int nodes_of(const Question& question) {
+    return static_cast<int>(std::set<std::string>(question.node_of_rank.begin(), question.node_of_rank.end()).size());
+}
+
+/// Sets the means and the estimate of `size`, or the reason why finch evolve would refuse this layout.
+void estimate(Size& size, const config::Config& config, const std::vector<search::Genome>& genomes,
+              const Question& question, bool is_on_gpus) {
+    if (size.seconds.empty()) {
+        size.problem = "none of the genomes could be trained";
+        return;
+    }
+    const auto count = static_cast<double>(size.seconds.size());
+    for (const auto& [genome, seconds] : size.seconds) {
+        size.mean.seconds += seconds / count;
+        size.mean.epochs += static_cast<double>(config.recipe(genomes[genome], 0).training.epochs) / count;
+    }
+    if (is_on_gpus != (question.gpus_per_node > 0 && cluster::may_use_cuda(config.workers.device))) {
+        size.problem = fmt::format("no estimate: the times are of {}, and the plan is for nodes {} GPUs",
+                                   is_on_gpus ? "GPUs" : "CPUs", is_on_gpus ? "without" : "with");
+        return;
+    }
+    try {
+        size.config = config::parse(config.text(), "the plan", {fmt::format("workers.ranks={}", size.ranks)});
+        size.layout = cluster::make_layout(question.node_of_rank, run::layout_options(*size.config));
+        const run::Workforce workforce{.workers = static_cast<int>(size.layout.leaders.size()),
+                                       .slots = config.workers.slots,
+                                       .nodes = nodes_of(question)};
+        size.estimate = run::estimate_search(config.budget, workforce, size.mean);
+        size.problem = size.estimate ? "" : "search.budget.target_loss alone ends it, which cannot be foreseen";
+    } catch (const ConfigError& error) {
+        size.problem = fmt::format("not possible: {}", error.what());
+    }
+}
+
+/// True if the search on workers of size `a` ends earlier than on size `b`, or at the same time with more evaluations.
+bool is_better(const Size& a, const Size& b) {
+    return a.estimate &&
+           (!b.estimate || std::pair(a.estimate->seconds.expected, -a.estimate->evaluations.expected) <
+                               std::pair(b.estimate->seconds.expected, -b.estimate->evaluations.expected));
+}
+
+/// Returns the number of job starts that a search of `seconds` needs, each within `limit` and after `reading` the data;
+/// 0 if the limit leaves no time to train.
+std::int64_t starts_of(double seconds, double limit, double reading) {
+    const double usable = limit - reading - seconds_to_stop;
+    return usable <= 0 ? 0 : std::max<std::int64_t>(1, std::llround(std::ceil(seconds / usable)));
+}
+
+std::string row_of(const Size& size, const Size& first, int nodes, double limit, double reading) {
+    std::string text = fmt::format("{:>6} {:>8} {:>8}", size.ranks, size.threads, size.seconds.size());
+    if (!size.seconds.empty()) {
+        const auto [fastest, slowest] = std::minmax_element(
+            size.seconds.begin(), size.seconds.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+        const bool is_known = first.ranks == 1 && !first.seconds.empty() && size.ranks > 1;
+        const double efficiency = first.mean.seconds / (size.ranks * size.mean.seconds);
+        text += fmt::format(" {:>12} {:>12} {:>12} {:>10}", duration_text(fastest->second),
+                            duration_text(size.mean.seconds), duration_text(slowest->second),
+                            is_known ? fmt::format("{:.2f}", efficiency) : "");
+    }
+    if (!size.estimate) {
+        return text + "  " + size.problem + "\n";
+    }
+    const auto& [seconds, evaluations] = *size.estimate;
+    const std::int64_t starts = starts_of(seconds.expected, limit, reading);
+    return text + fmt::format(" {:>8} {:>12} {:>10.3g} {:>12} {:>6}\n", size.layout.leaders.size(),
+                              run::range_text(seconds, {}), seconds.expected * nodes / run::seconds_per_hour,
+                              evaluations.low == evaluations.high
+                                  ? fmt::format("{:.0f}", evaluations.expected)
+                                  : fmt::format("{:.0f}-{:.0f}", evaluations.low, evaluations.high),
+                              starts > 0 ? std::to_string(starts) : "never");
+}
+
+std::string remarks(const config::Config& config, const std::vector<search::Genome>& genomes,
+                    const std::vector<Size>& sizes) {
+    std::string text;
+    if (search::prunes(config.pruning) ||
+        (!genomes.empty() && config.recipe(genomes.front(), 0).training.patience.has_value())) {
+        text += "remark: training.early_stopping or search.pruning ends trainings early: this is the time without it\n";
+    }
+    if (std::none_of(sizes.begin(), sizes.end(),
+                     [&](const Size& size) { return size.ranks == config.workers.ranks; })) {
+        text += fmt::format("remark: workers of {}, as configured, were not measured: start it on a multiple\n",
+                            counted(config.workers.ranks, "rank"));
+    }
+    return text;
+}
+
+std::string command(const PlanOptions& options, const Question& question, const data::Datasets& datasets,
+                    const Size& size, double time_limit) {
+    const int nodes = nodes_of(question);
+    const auto ranks = static_cast<int>(question.node_of_rank.size());
+    std::string line = fmt::format("sbatch --nodes={} ", nodes);
+    line += ranks % nodes == 0 ? fmt::format("--ntasks-per-node={}", ranks / nodes) : fmt::format("--ntasks={}", ranks);
+    line += fmt::format(" --cpus-per-task={}", size.threads);
+    if (question.gpus_per_node > 0) {
+        line += fmt::format(" --gpus-per-node={}", question.gpus_per_node);
+    } else {
+        const auto cpu = run::make_device(cluster::DeviceKind::cpu, cluster::no_device, 1);
+        const Networks networks = try_networks(*size.config, datasets.training, *cpu);
+        const NodeMemory memory = node_memory(*size.config, size.layout, networks, datasets);
+        line += fmt::format(" --mem-per-cpu={}M", memory.asked_mebibytes_per_cpu(size.threads));
+    }
+    line += fmt::format(" --time={} {} {}", cluster::time_limit_text(time_limit), run::commands().job_script,
+                        shell_argument(options.config.string()));
+    for (const std::string& setting : options.settings) {
+        line += setting.starts_with("workers.ranks=") ? "" : " --set " + shell_argument(setting);
+    }
+    return line + fmt::format(" --set workers.ranks={}", size.ranks);
+}
+
+/// Returns a row for each size, and the command for the best one.
+std::string table_text(const PlanOptions& options, const Question& question, const data::Datasets& datasets,
+                       const std::vector<Size>& sizes, double limit, double reading) {
+    const Size& best = *std::min_element(sizes.begin(), sizes.end(), is_better);
+    if (limit == 0 && best.estimate) {
+        limit = best.estimate->seconds.high + 2 * reading + seconds_to_stop + 60;
+    }
+    std::string text = fmt::format("{:>6} {:>8} {:>8} {:>12} {:>12} {:>12} {:>10} {:>8} {:>12} {:>10} {:>12} {:>6}\n",
+                                   "ranks", "threads", "genomes", "fastest", "mean", "slowest", "efficiency", "workers",
+                                   "search", "node-hours", "evaluations", "starts");
+    for (const Size& size : sizes) {
+        text += row_of(size, sizes.front(), nodes_of(question), limit, reading);
+    }
+    if (!best.estimate || starts_of(best.estimate->seconds.expected, limit, reading) == 0) {
+        return text;
+    }
+    return text + fmt::format("best with workers of {}:\n  {}\n", counted(best.ranks, "rank"),
+                              command(options, question, datasets, best, limit));
 }
 
 }  // namespace
@@ -293,54 +310,43 @@ int measure_plan(const comm::Session& session, const PlanOptions& options) {
     if (!config.trains()) {
         throw ConfigError("--measure: it trains networks, and search.objective is a function or a program");
     }
-    const std::optional<double> time_limit = time_limit_of(options);
+    const double limit = time_limit_of(options);
     LogOptions quiet;
     quiet.level = LogLevel::warning;
     set_up_log(quiet, session.world_rank(), false);
-    const std::vector<std::string> node_of_rank = comm::names_of_nodes(MPI_COMM_WORLD);
-    const Question question = question_of_plan(options, config, node_of_rank);
+    const Question question = question_of(options, config, comm::names_of_nodes(MPI_COMM_WORLD));
     const double before = steady_seconds();
     const run::LoadedData loaded = run::load_on_each_node(run::data_options(config), config.seed);
-    const double seconds_of_start = steady_seconds() - before;
+    const double reading = steady_seconds() - before;
     static_cast<void>(run::on_rank_zero(MPI_COMM_WORLD, [&] {
         print_plan(config, question, &loaded.sets);
         return std::string();
     }));
-    const data::Dataset& images = loaded.sets.training;
-    const std::vector<search::Genome> genomes = sample_of(config, images);
-    Measured measured;
-    measured.seconds_of_start = seconds_of_start;
-    // Uses the same number of threads as the plan's memory estimate.
     const auto slurm = cluster::Slurm::read(cluster::Environment::of_this_process());
     const int threads =
         config.workers.threads > 0 ? config.workers.threads : static_cast<int>(slurm.cpus_per_task.value_or(1));
     std::vector<std::unique_ptr<Workers>> all;
+    std::vector<Size> sizes;
     for (const int ranks : sizes_to_measure(session.world_size(), config.workers.ranks)) {
         all.push_back(
             std::make_unique<Workers>(session, config, ranks, threads, std::min(0.3, options.measure_seconds / 400)));
-        measured.workers.push_back({.ranks = ranks, .threads = all.back()->threads(), .sample = {}});
+        sizes.push_back({.ranks = ranks, .threads = all.back()->threads()});
     }
-    measured.device = all.front()->device();
-    measured.on_gpus = all.front()->on_gpus();
+    std::vector<search::Genome> genomes = sample_of(config, loaded.sets.training);
     const double begin = steady_seconds();
-    MeasureProgress progress(session);
-    measure_sample(progress, all, genomes, images, options.measure_seconds * (1 - share_of_bounds), measured.workers);
-    const auto configured = std::find_if(measured.workers.begin(), measured.workers.end(),
-                                         [&](const auto& workers) { return workers.ranks == config.workers.ranks; });
-    const auto chosen = configured == measured.workers.end() ? measured.workers.begin() : configured;
-    measured.ranks_of_genes = chosen->ranks;
-    if (!genomes.empty()) {
-        measured.base = genomes[middle_of(*chosen)];
-        measured.genes = measure_bounds(progress, *all[static_cast<std::size_t>(chosen - measured.workers.begin())],
-                                        config, measured.base, images, options.measure_seconds * share_of_bounds);
+    measure_sample(all, genomes, loaded.sets.training, options.measure_seconds, sizes);
+    const double seconds = steady_seconds() - begin;
+    for (Size& size : sizes) {
+        estimate(size, config, genomes, question, all.front()->is_on_gpus());
     }
-    measured.seconds = steady_seconds() - begin;
-    LiveLine::clear();
-    static_cast<void>(run::on_rank_zero(MPI_COMM_WORLD, [&] {
-        fmt::print("{}{}", measured_text(config, measured),
-                   layouts_text(config, options, question, loaded.sets, measured, time_limit));
-        return std::string();
-    }));
+    const std::string table = run::on_rank_zero(
+        MPI_COMM_WORLD, [&] { return table_text(options, question, loaded.sets, sizes, limit, reading); });
+    if (session.world_rank() == 0) {
+        fmt::print("\nmeasured in {} on {}; an individual on workers of several sizes, and the search on {} of {}:\n",
+                   duration_text(seconds), all.front()->device(), counted(std::ssize(question.node_of_rank), "rank"),
+                   counted(nodes_of(question), "node"));
+        fmt::print("{}{}", remarks(config, genomes, sizes), table);
+    }
     return exit_done;
 }
 

@@ -61,7 +61,9 @@ std::string show_text(const ShowOptions& options) {
     if (!options.id.empty()) {
         const search::Id id = search::parse_id(options.id);
         if (options.json) {
-            return report::individual_json(recovered, config.space, config.measure, id);
+            const auto recipe = [&config = config](const search::Genome& genome) { return config.recipe_json(genome); };
+            return report::individual_json(recovered, config.space, config.measure, id,
+                                           config.trains() ? recipe : report::RecipeJson());
         }
         search::Population population(search::ExchangeKind::none, 1);
         recovered.merge_into(population);
@@ -69,16 +71,18 @@ std::string show_text(const ShowOptions& options) {
         return report::individual_text(recovered, store::RunDirectory(options.run), id, config.measure) +
                (one != nullptr ? command_text(config, options.run, *one) : "");
     }
-    if (options.json) {
-        return report::run_json(recovered, config.space, competition, name, options.top.count);
-    }
     if (options.csv) {
         return report::csv(recovered, competition);
     }
-    std::string text = report::overview(recovered, name, options.top, competition);
+    const store::RunDirectory directory(options.run);
     search::Population population(competition.exchange, std::max(1, recovered.facts.islands), competition.costs);
     recovered.merge_into(population);
-    return text + "\n" + run::summary_of(store::RunDirectory(options.run), config, population, recovered.facts);
+    if (options.json) {
+        return report::run_json(recovered, config.space, competition, name, options.top.count,
+                                run::statistics_of(directory, config, population, recovered.facts));
+    }
+    return report::overview(recovered, name, options.top, competition) + "\n" +
+           run::summary_of(directory, config, population, recovered.facts);
 }
 
 }  // namespace

@@ -11,13 +11,14 @@
 #include "finch/run/on_every_rank.hpp"
 #include "finch/run/results.hpp"
 #include "finch/run/startup.hpp"
+#include "finch/search/outcomes.hpp"
 #include "finch/store/model_file.hpp"
 #include "finch/store/resume.hpp"
 
-#include "best_network.hpp"
-
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace finch::app {
 namespace {
@@ -48,6 +49,31 @@ void check_settings(const TestOptions& options) {
 bool tests_own_data(const TestOptions& options) {
     return !options.data && std::none_of(options.settings.begin(), options.settings.end(),
                                          [](const std::string& setting) { return is_of(setting, "data"); });
+}
+
+/// Reads models/best.h5. Throws ConfigError if the file does not exist, cannot be read, or belongs to another run.
+store::ModelFile read_best_network(const store::RunDirectory& directory, const store::Recovered& recovered) {
+    const std::string path = directory.best_model().string();
+    std::vector<std::string> problems;
+    search::Population population(search::ExchangeKind::none, 1);
+    recovered.merge_into(population);
+    auto file = store::read_model(path, problems, OnDamage::leave);
+    if (!file) {
+        throw ConfigError(problems.empty() ? fmt::format("{} is not there: the run has no trained network yet ({})",
+                                                         path, search::Outcomes(population).text())
+                                           : fmt::format("{} cannot be read: {}", path, fmt::join(problems, "; ")));
+    }
+    for (const std::string& problem : problems) {
+        spdlog::warn("{}", problem);
+    }
+    const search::Individual* individual = population.find(file->individual.id);
+    const std::string why = individual == nullptr
+                                ? fmt::format("it is of {}, which the run does not know", to_text(file->individual.id))
+                                : store::why_foreign(*file, recovered.facts.run, *individual);
+    if (!why.empty()) {
+        throw ConfigError(fmt::format("{} is not the best network of this run: {}", path, why));
+    }
+    return std::move(*file);
 }
 
 /// World rank 0 only. Packs the network and its configuration into a message.

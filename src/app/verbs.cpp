@@ -7,9 +7,9 @@
 #include "finch/report/csv.hpp"
 #include "finch/report/json.hpp"
 #include "finch/report/status.hpp"
+#include "finch/run/commands.hpp"
 
-#include "export_network.hpp"
-
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -38,22 +38,26 @@ std::filesystem::path directory_asked_about(const run::RunOptions& options) {
     return run::run_directory_of(config::load(options.config, options.settings), options);
 }
 
-ExportFormat parse_format(const std::string& text) {
-    if (const auto format = enumerator<ExportFormat>(text)) {
+ExportFormat parse_format(const ExportOptions& options) {
+    if (const auto format = enumerator<ExportFormat>(options.format)) {
         return *format;
     }
-    throw ConfigError(
-        fmt::format("--format: there is no {}; accepted: {}; tools/export.py has trace, graphml and optuna", text,
-                    fmt::join(all_words<ExportFormat>(), ", ")));
+    const std::string script = run::commands().exporter;
+    if (std::ranges::find(formats_of_script, options.format) == formats_of_script.end()) {
+        throw ConfigError(fmt::format("--format: there is no {}; accepted: {}; {} writes {}", options.format,
+                                      fmt::join(all_words<ExportFormat>(), ", "), script,
+                                      fmt::join(formats_of_script, ", ")));
+    }
+    const std::string output =
+        options.output ? fmt::format(" -o {}", shell_argument(options.output->string())) : std::string();
+    throw ConfigError(fmt::format("finch export does not write {0}; use this command: {1} {2} --format {0}{3}",
+                                  options.format, script, shell_argument(options.run.string()), output));
 }
 
 }  // namespace
 
 int export_run(const ExportOptions& options) {
-    const ExportFormat format = parse_format(options.format);
-    if (format == ExportFormat::pytorch || format == ExportFormat::onnx) {
-        return export_network(options, format);
-    }
+    const ExportFormat format = parse_format(options);
     const auto [recovered, config, competition] = read_run(options.run);
     const std::string text =
         format == ExportFormat::csv

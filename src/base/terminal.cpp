@@ -73,6 +73,7 @@ Terminal terminal() {
         size = size_of_launcher_terminal();
     }
     Terminal found = terminal_of(size.columns, environment_variable);
+    found.can_rewrite = found.can_rewrite && std::getenv("PRTE_LAUNCHED") == nullptr;
     found.rows = size.rows > 0 ? size.rows : found.rows;
     return found;
 }

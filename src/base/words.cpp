@@ -39,6 +39,11 @@ std::optional<std::string> nearest_word(std::string_view word, std::span<const s
     return nearest == nullptr ? std::nullopt : std::optional(*nearest);
 }
 
+std::string did_you_mean(std::string_view word, std::span<const std::string> known) {
+    const auto nearest = nearest_word(word, known);
+    return nearest ? " (did you mean '" + *nearest + "'?)" : "";
+}
+
 std::string join(std::span<const std::string> words, std::string_view separator) {
     std::string joined;
     for (const std::string& word : words) {

@@ -3,6 +3,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
+#include "finch/config/synonyms.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
 #include "finch/config/schema.hpp"
+#include "finch/config/synonyms.hpp"
 
 #include "hints.hpp"
 #include "scalar_problem.hpp"

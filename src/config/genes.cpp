@@ -2,6 +2,7 @@
 
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
+#include "finch/config/synonyms.hpp"
 
 #include "bind.hpp"
 

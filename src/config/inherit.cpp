@@ -1,6 +1,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
 #include "finch/config/config.hpp"
+#include "finch/config/synonyms.hpp"
 #include "finch/config/tree.hpp"
 
 #include "bind.hpp"

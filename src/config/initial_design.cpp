@@ -4,6 +4,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/random.hpp"
 #include "finch/base/words.hpp"
+#include "finch/config/synonyms.hpp"
 
 #include "search_section.hpp"
 

@@ -181,8 +181,8 @@ Key give_up_after() {
     };
     return {"give_up_after", "auto", either({word_of({"auto", "none"}), whole(1, 4000 * million)}),
             "a start ends with exit code 75 after this many evaluations without a result (failed, out of memory, "
-            "diverged), unless the run already has a result; auto: 8, or twice the number of workers if that is more; "
-            "none: never",
+            "diverged), if most workers have ended one and the run has no result; auto: 8, or twice the number of "
+            "workers if that is more; none: never",
             set};
 }
 

@@ -17,19 +17,13 @@ namespace {
 /// not support the given number.
 void complete_function(FunctionObjective& objective, const Tree& written) {
     const search::Function& function = search::find_function(objective.function);
-    const auto refuse = [&](const std::string& why) {
-        fail(written["dimensions"], "search.objective.dimensions", why);
-    };
     if (objective.dimensions == 0) {
         objective.dimensions = function.default_dimensions;
-    }
-    if (!function.any_dimensions && objective.dimensions != function.default_dimensions) {
-        refuse(fmt::format("{} has {} dimensions and no other number", function.name, function.default_dimensions));
     }
     try {
         (void)search::function_space(function, objective.dimensions);
     } catch (const ConfigError& error) {
-        refuse(error.what());
+        fail(written["dimensions"], "search.objective.dimensions", error.what());
     }
 }
 

@@ -1,6 +1,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
+#include "finch/config/synonyms.hpp"
 
 #include "search_section.hpp"
 

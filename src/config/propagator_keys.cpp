@@ -19,32 +19,30 @@ namespace {
 
 void check_swarm(const search::SwarmOptions& swarm, const Tree& written) {
     const double sum = swarm.cognitive.value_or(2.05) + swarm.social.value_or(2.05);
-    if (search::limits_of(swarm.variant).constricts && !(sum > 4)) {
+    if (swarm.variant == search::SwarmVariant::canonical && !(sum > 4)) {
         fail(written, "swarm",
-             fmt::format(
-                 "'{}' needs cognitive + social above 4, not {}: below, nothing is constricted; basic and clamped "
-                 "take any",
-                 word(swarm.variant), sum));
+             fmt::format("'canonical' needs cognitive + social above 4, not {}: below, nothing is constricted; 'basic' "
+                         "takes any",
+                         sum));
     }
 }
 
 Domain swarm_section() {
     using Options = search::SwarmOptions;
     const auto usual = [](Domain domain) { return either({word_of({"auto"}), std::move(domain)}); };
-    return {Section{
-        .keys = {key("variant", &Options::variant,
-                     "velocity rule: basic: inertia; clamped: inertia and clamped velocities; constriction: a "
-                     "constriction factor instead of inertia; canonical: a constriction factor and clamped velocities"),
-                 key("particles", &Options::particles, usual(whole(2, million)),
-                     "number of particles; auto: 40, or one per worker of the island if that is more"),
-                 key("inertia", &Options::inertia, real(0, 1.5), "inertia weight of basic and clamped"),
-                 key("cognitive", &Options::cognitive, usual(real(0, 10)),
-                     "weight of a particle's own best position; auto: 1.49445, with a constriction factor 2.05"),
-                 key("social", &Options::social, usual(real(0, 10)),
-                     "weight of the best position of all particles; auto: the same values as for cognitive"),
-                 key("clamping", &Options::clamping, usual(above(0, 10)),
-                     "largest velocity, as a share of the range; auto: 0.6 for clamped, 1 for canonical")},
-        .check = check_of<Options>(check_swarm)}};
+    return {
+        Section{.keys = {key("variant", &Options::variant,
+                             "velocity rule: basic: inertia; canonical: a constriction factor and limited velocities"),
+                         key("particles", &Options::particles, usual(whole(2, million)),
+                             "number of particles; auto: 40, or one per worker of the island if that is more"),
+                         key("inertia", &Options::inertia, real(0, 1.5), "inertia weight of basic"),
+                         key("cognitive", &Options::cognitive, usual(real(0, 10)),
+                             "weight of a particle's own best position; auto: 1.49445 for basic, 2.05 for canonical"),
+                         key("social", &Options::social, usual(real(0, 10)),
+                             "weight of the best position of all particles; auto: the same values as for cognitive"),
+                         key("clamping", &Options::clamping, usual(above(0, 10)),
+                             "largest velocity, as a share of the range; auto: no limit for basic, 1 for canonical")},
+                .check = check_of<Options>(check_swarm)}};
 }
 
 /// Returns n for "nx workers"; empty if `text` has another form.

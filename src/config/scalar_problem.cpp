@@ -1,6 +1,8 @@
 #include "scalar_problem.hpp"
 
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
+#include "finch/config/synonyms.hpp"
 
 #include "hints.hpp"
 

@@ -1,6 +1,7 @@
 #include "finch/base/enum_words.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
+#include "finch/config/synonyms.hpp"
 #include "finch/search/individual.hpp"
 
 #include "hints.hpp"

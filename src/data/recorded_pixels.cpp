@@ -2,10 +2,10 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/data/normalisation.hpp"
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <variant>
 #include <vector>
 
@@ -17,16 +17,6 @@ constexpr const char* shape_name = "data/shape";
 constexpr const char* outputs_name = "data/outputs";
 constexpr const char* mean_name = "data/mean";
 constexpr const char* deviation_name = "data/deviation";
-
-/// Returns the values of the array `name`. Throws FileError if there is none with this type and `count` values.
-template <class Value>
-const std::vector<Value>& values_of(const NamedArrays& arrays, const char* name, std::int64_t count) {
-    const auto* const values = std::get_if<std::vector<Value>>(&find_array(arrays, name).values);
-    if (values == nullptr || std::ssize(*values) != count) {
-        throw FileError(fmt::format("the array {} does not have {} values of its type", name, count));
-    }
-    return *values;
-}
 
 }  // namespace
 
@@ -61,17 +51,6 @@ void take_recorded_pixels(const NamedArrays& arrays, Dataset& set) {
                                           kind(set.float_pixels), kind(!set.float_pixels), kind(!set.float_pixels)));
         }
     }
-}
-
-RecordedImages recorded_images(const NamedArrays& arrays) {
-    const auto& shape = values_of<std::int64_t>(arrays, shape_name, 3);
-    return {.height = shape[0],
-            .width = shape[1],
-            .channels = shape[2],
-            .outputs = values_of<std::int64_t>(arrays, outputs_name, 1).front(),
-            .float_pixels = values_of<std::int64_t>(arrays, pixels_name, 1).front() != 0,
-            .normalisation = {values_of<double>(arrays, mean_name, shape[2]),
-                              values_of<double>(arrays, deviation_name, shape[2])}};
 }
 
 }  // namespace finch::data

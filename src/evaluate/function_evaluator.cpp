@@ -57,7 +57,7 @@ std::optional<search::Individual> FunctionEvaluator::poll(std::uint32_t slot,
     if (seconds_left(slot) > 0) {
         return std::nullopt;
     }
-    search::evaluate(function_, config_.seed, slots_[slot].individual);
+    search::evaluate(function_, slots_[slot].individual);
     complete(slots_[slot]);
     return take(slot);
 }

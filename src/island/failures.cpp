@@ -62,7 +62,7 @@ std::optional<std::string> Failures::ended(const search::Individual& one, const 
     pause(one.attempt.worker, now);
     const auto succeeds = [](const Worker& other) { return other.has_ended && other.failures == 0; };
     if (worker.next_start < now + 3 * std::min(1.0, mean_seconds_) ||
-        std::none_of(workers_.begin(), workers_.end(), succeeds) || !told_.insert(places.front()).second) {
+        std::none_of(workers_.begin(), workers_.end(), succeeds) || !named_.insert(places.front()).second) {
         return std::nullopt;
     }
     return fmt::format(

@@ -64,8 +64,8 @@ bool Worker::gives_up() const {
 /// fail.
 void Worker::give_up() {
     const std::string ended = counted(archivist_->failed().in_vain(), "evaluation");
-    halt({false, fmt::format("given up, as {} ended without a result and none gave one (search.give_up_after): {}",
-                             ended, search::Outcomes(population_).text())});
+    halt({false, fmt::format("given up: {} ended, none with a result (search.give_up_after): {}", ended,
+                             search::Outcomes(population_).text())});
     if (exit_reason_ == ExitReason::stopped) {
         exit_reason_ = ExitReason::gave_up;
     }
@@ -150,7 +150,8 @@ void Worker::save_and_leave(ExitReason reason) {
 /// the run.
 void Worker::stop_for_storage(const std::string& why) {
     if (exit_reason_ != ExitReason::storage) {
-        observer_.warned(fmt::format("files fail, so this run stops: {}", why));
+        observer_.warned(
+            fmt::format("this run stops, since its files cannot be written or its data cannot be read: {}", why));
     }
     save_and_leave(ExitReason::storage);
 }

@@ -12,12 +12,14 @@
 #include "joules.hpp"
 #include "population_of.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace finch::report {
@@ -56,6 +58,10 @@ public:
     void member(std::string_view key, const T& what) {
         name(key);
         value(what);
+    }
+    void object(std::string_view key, const std::string& json) {
+        name(key);
+        writer_.RawValue(json.data(), json.size(), rapidjson::kObjectType);
     }
     /// Writes an object with the active genes. Each value has the JSON type of its gene.
     void genes(std::string_view key, const search::Space& space, const search::Genome& genome) {
@@ -164,6 +170,38 @@ void best_of(Json& json, const search::Space& space, const Individuals& best) {
     json.end_list();
 }
 
+/// Writes the individuals that enlarged the hypervolume, in the order of their ends, each with the hypervolume after it
+/// as a share of the box of `final`, the hypervolume of the whole front.
+void course(Json& json, const search::Population& population, const std::vector<search::Cost>& costs,
+            const search::FrontVolume& final) {
+    std::vector<double> reference = final.reference;
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+        reference[i + 1] *= costs[i].is_maximised ? -1 : 1;
+    }
+    Individuals all = ranked(population);
+    std::erase_if(all, [](const auto* one) { return !one->is_complete() || one->violation > 0; });
+    std::ranges::sort(all, {}, [](const auto* one) { return std::pair(one->finished, one->id); });
+    std::vector<search::ObjectiveValues> enlarging;
+    std::vector<double> volumes;  // after each of `enlarging`
+    for (const search::Individual* const one : all) {
+        enlarging.push_back(search::point_of(*one, costs));
+        const double volume = search::hypervolume(enlarging, reference);
+        if (volume > (volumes.empty() ? 0 : volumes.back())) {
+            volumes.push_back(volume);
+        } else {
+            enlarging.pop_back();
+        }
+    }
+    json.begin_list("course");
+    for (std::size_t i = 0; i < volumes.size(); ++i) {
+        json.begin();
+        json.member("id", std::string_view(to_text(enlarging[i].id)));
+        json.member("share", final.share * volumes[i] / volumes.back());
+        json.end();
+    }
+    json.end_list();
+}
+
 /// Writes the hypervolume of the front of a search with several objectives; null if the front has none.
 void hypervolume(Json& json, const search::Population& population, const std::vector<search::Cost>& costs) {
     const auto front = search::pareto_front(ranked(population), costs);
@@ -180,6 +218,9 @@ void hypervolume(Json& json, const search::Population& population, const std::ve
         json.member(to_text(costs[i].as_reported()), volume->reference[i + 1]);
     }
     json.end();
+    if (costs.size() == 1) {
+        course(json, population, costs, *volume);
+    }
     json.end();
 }
 
@@ -215,7 +256,7 @@ void starts_and_workers(Json& json, const store::ArchiveFacts& facts) {
 }  // namespace
 
 std::string run_json(const store::Recovered& recovered, const search::Space& space, const Competition& competition,
-                     const std::string& run, int top) {
+                     const std::string& run, int top, const std::string& statistics) {
     const search::Population population = population_of(recovered, competition);
     const store::ArchiveFacts& facts = recovered.facts;
     Json json;
@@ -241,6 +282,7 @@ std::string run_json(const store::Recovered& recovered, const search::Space& spa
     }
     json.end();
     measure_of(json, competition.measure);
+    json.object("statistics", statistics);
     const auto count = static_cast<std::size_t>(std::max(0, top));
     best_of(json, space, first_of(ranked(population), count));
     if (!competition.costs.empty()) {
@@ -280,7 +322,7 @@ std::string individuals_json(const store::Recovered& recovered, const search::Sp
 }
 
 std::string individual_json(const store::Recovered& recovered, const search::Space& space,
-                            const search::Measure& measure, search::Id id) {
+                            const search::Measure& measure, search::Id id, const RecipeJson& recipe) {
     const search::Population population = population_of(recovered);
     const search::Individual* const one = population.find(id);
     if (one == nullptr) {
@@ -291,6 +333,9 @@ std::string individual_json(const store::Recovered& recovered, const search::Spa
     individual(json, space, *one);
     measure_of(json, measure);
     histories(json, *one);
+    if (recipe) {
+        json.object("recipe", recipe(one->genome));
+    }
     json.end();
     return json.take() + "\n";
 }

@@ -149,7 +149,7 @@ std::vector<std::string> next_steps(const SummaryInput& input, const Advice& adv
     if (advice.has_result) {
         add(is_search ? further_search(input, advice) : "");
         add(fmt::format("look at it: {} {}", input.commands.report, shell_argument(input.run)));
-        add(input.trains ? fmt::format("use its network: {} export {} --format pytorch", input.commands.program,
+        add(input.trains ? fmt::format("use its network: {} {} --format pytorch", input.commands.exporter,
                                        shell_argument(input.run))
                          : "");
     }

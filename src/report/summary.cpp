@@ -402,4 +402,20 @@ std::vector<Sentence> summary(const SummaryInput& input) {
     return sentences;
 }
 
+std::string statistics_json(const SummaryInput& input) {
+    const Run run(input);
+    const auto text = [](const std::optional<Interval>& interval) {
+        return interval ? fmt::format("[{},{}]", interval->low, interval->high) : "null";
+    };
+    std::vector<double> shares(input.space.size());
+    for (const GeneEffect& effect : run.effects) {
+        shares[effect.gene] = effect.share;
+    }
+    const bool tells_genes = run.complete.size() >= fewest_for_effects;
+    return fmt::format(R"({{"best_interval":{},"test_error_interval":{},"gene_shares":{}}})",
+                       text(interval_of_best(run)),
+                       text(run.test && run.test->errors ? run.test->interval : std::nullopt),
+                       tells_genes ? fmt::format("[{}]", fmt::join(shares, ",")) : "null");
+}
+
 }  // namespace finch::report

@@ -3,8 +3,10 @@
 #include "finch/base/words.hpp"
 #include "finch/process/program_file.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <initializer_list>
 #include <system_error>
 #include <unistd.h>
 
@@ -29,22 +31,17 @@ report::Commands commands_of(const fs::path& file, const fs::path& folder, const
     std::error_code none;
     report::Commands commands;
     const auto name = [&](const fs::path& one) { return shell_argument(command_path(one, folder, search_path)); };
-    const fs::path prefix = file.parent_path().parent_path();
-    if (fs::exists(file, none)) {
-        commands.program = name(file);
-    }
-    for (const fs::path& tool : {file.parent_path() / "finch-report", prefix / "tools/report.py"}) {
-        if (fs::exists(tool, none)) {
-            commands.report = name(tool);
-            break;
-        }
-    }
-    for (const fs::path& script : {prefix / "share/finch/jobs/evolve.sbatch", prefix / "jobs/evolve.sbatch"}) {
-        if (fs::exists(script, none)) {
-            commands.job_script = name(script);
-            break;
-        }
-    }
+    const auto find = [&](std::string& command, std::initializer_list<fs::path> candidates) {
+        const auto* const found =
+            std::ranges::find_if(candidates, [&](const fs::path& candidate) { return fs::exists(candidate, none); });
+        command = found == candidates.end() ? command : name(*found);
+    };
+    const fs::path folder_of_programs = file.parent_path();
+    const fs::path prefix = folder_of_programs.parent_path();
+    find(commands.program, {file});
+    find(commands.report, {folder_of_programs / "finch-report", prefix / "tools/report.py"});
+    find(commands.exporter, {folder_of_programs / "finch-export", prefix / "tools/export.py"});
+    find(commands.job_script, {prefix / "share/finch/jobs/evolve.sbatch", prefix / "jobs/evolve.sbatch"});
     return commands;
 }
 

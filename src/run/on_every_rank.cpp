@@ -19,7 +19,8 @@ std::string attempt(const std::function<std::string()>& work) {
     } catch (const StorageError& error) {
         return static_cast<char>(Kind::storage) + std::string(error.what());
     } catch (const std::filesystem::filesystem_error& error) {
-        return static_cast<char>(Kind::storage) + std::string(error.what());
+        const bool fails = is_storage_failure_of_users_path(error.code().value());
+        return static_cast<char>(fails ? Kind::storage : Kind::config) + std::string(error.what());
     } catch (const Error& error) {
         return static_cast<char>(Kind::other) + std::string(error.what());
     }

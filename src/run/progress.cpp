@@ -14,8 +14,8 @@ namespace {
 constexpr double live_seconds = 0.2;  ///< between two updates of the live line
 constexpr double line_seconds = 0.1;  ///< minimum time between two lines; other individuals are only counted
 
-constexpr double prediction_seconds = 2;    ///< minimum time between two predictions of the time left
-constexpr double prediction_share = 0.005;  ///< of the time that predictions may take
+constexpr double estimate_seconds = 2;    ///< minimum time between two estimates of the time left
+constexpr double estimate_share = 0.005;  ///< of the time that estimates may take
 
 /// The properties of the output that receives the log lines.
 Terminal log_output(const config::Config& config) {
@@ -37,24 +37,24 @@ Progress::Progress(const config::Config& config, bool is_rank_zero, const search
     : config_(config),
       speaks_(is_rank_zero),
       evaluator_(evaluator),
-      time_left_(begin),
+      begin_(begin),
       last_line_(steady_seconds()),
       last_progress_(last_line_),
       outcomes_(is_rank_zero ? search::Outcomes(before) : search::Outcomes()) {}
 
-std::optional<PredictionInterval> Progress::time_left(const search::Population& population) {
+std::optional<Estimate> Progress::time_left(const search::Population& population) {
     const double began = steady_seconds();
-    if (began >= next_prediction_) {
-        left_ = time_left_.seconds(population, unix_seconds());
-        predicted_at_ = began;
+    if (began >= next_estimate_) {
+        left_ = estimate_time_left(begin_, population, unix_seconds());
+        estimated_at_ = began;
         const double end = steady_seconds();
-        next_prediction_ = end + std::max(prediction_seconds, (end - began) / prediction_share);
+        next_estimate_ = end + std::max(estimate_seconds, (end - began) / estimate_share);
     }
     if (!left_) {
         return std::nullopt;
     }
-    const auto now = [passed = began - predicted_at_](double then) { return std::max(0.0, then - passed); };
-    return PredictionInterval{now(left_->low), now(left_->median), now(left_->high)};
+    const auto now = [passed = began - estimated_at_](double then) { return std::max(0.0, then - passed); };
+    return Estimate{now(left_->low), now(left_->expected), now(left_->high)};
 }
 
 std::vector<TrainingProgress> Progress::trainings() const {
@@ -70,7 +70,7 @@ std::string Progress::summary(const search::Population& population, const Termin
                         .evaluations = config_.budget.evaluations,
                         .epochs = population.epochs(),
                         .budget_epochs = config_.budget.epochs,
-                        .used = time_left_.used(population, unix_seconds()),
+                        .used = used_share(begin_, population, unix_seconds()),
                         .measure = config_.measure.name,
                         .is_new_best = is_new_best_,
                         .failures = outcomes_.failure_counts(),
@@ -89,7 +89,6 @@ void Progress::finished(const search::Individual& individual, const search::Popu
         return;
     }
     outcomes_.add(individual);
-    time_left_.finished(individual);
     const search::Individual* const best = population.best();
     is_new_best_ = best != nullptr && best->id == individual.id && best->is_complete();
     const bool is_failure = search::has_failed(individual);

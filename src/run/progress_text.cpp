@@ -120,7 +120,7 @@ std::string outcome_text(const search::Individual& individual, const ResultLine&
 
 }  // namespace
 
-std::string range_text(const PredictionInterval& seconds, const Terminal& terminal) {
+std::string range_text(const Estimate& seconds, const Terminal& terminal) {
     const TimeUnit& unit = *std::find_if(std::begin(time_units), std::end(time_units),
                                          [&](const TimeUnit& one) { return seconds.high < one.below; });
     const double step = unit.has_decimals && seconds.high < 10 * unit.seconds ? 0.1 : 1;
@@ -130,7 +130,7 @@ std::string range_text(const PredictionInterval& seconds, const Terminal& termin
         return fmt::format("at most {:.3g} {}", std::max(high, step), unit.name);
     }
     if (high - low < 1.5 * step && low > 4.5 * step) {
-        return fmt::format("about {:.3g} {}", step * std::round(seconds.median / unit.seconds / step), unit.name);
+        return fmt::format("about {:.3g} {}", step * std::round(seconds.expected / unit.seconds / step), unit.name);
     }
     return fmt::format("{:.3g}{}{:.3g} {}", low, terminal.has_unicode ? "–" : "-", high, unit.name);
 }

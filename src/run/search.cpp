@@ -104,7 +104,6 @@ SearchBegin search_begin(const Run& run, const OpenedRun& opened) {
             .workforce = {.workers = static_cast<int>(run.placement.layout.leaders.size()),
                           .slots = run.config.workers.slots,
                           .nodes = run.placement.nodes()},
-            .seed = run.config.seed,
             .restart = opened.before.restart,
             .hours = opened.before.hours,
             .node_hours = opened.before.node_hours,

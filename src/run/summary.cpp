@@ -21,13 +21,13 @@ std::optional<std::int64_t> epochs_of(const config::Config& config, const search
                : std::nullopt;
 }
 
-}  // namespace
-
-std::string summary_of(const store::RunDirectory& directory, const config::Config& config,
-                       const search::Population& population, const store::ArchiveFacts& facts, TestResults results) {
+/// Returns `make` of the summary's input.
+std::string from_input(const store::RunDirectory& directory, const config::Config& config,
+                       const search::Population& population, const store::ArchiveFacts& facts, TestResults results,
+                       std::string (*make)(const report::SummaryInput&)) {
     const std::string run = directory.root().string();
     const report::Competition competition{config.exchange.kind, config.costs, config.final_choice, config.measure};
-    return report::summary_text({
+    return make({
         .space = config.space,
         .population = population,
         .facts = facts,
@@ -49,6 +49,18 @@ std::string summary_of(const store::RunDirectory& directory, const config::Confi
                 }
             },
     });
+}
+
+}  // namespace
+
+std::string summary_of(const store::RunDirectory& directory, const config::Config& config,
+                       const search::Population& population, const store::ArchiveFacts& facts, TestResults results) {
+    return from_input(directory, config, population, facts, results, report::summary_text);
+}
+
+std::string statistics_of(const store::RunDirectory& directory, const config::Config& config,
+                          const search::Population& population, const store::ArchiveFacts& facts) {
+    return from_input(directory, config, population, facts, TestResults::read, report::statistics_json);
 }
 
 void write_summary(const store::RunDirectory& directory, const config::Config& config,

@@ -25,11 +25,11 @@ double square(double value) {
     return value * value;
 }
 
-double sphere(Point x, RandomStream*) {
+double sphere(Point x) {
     return sum(x, square);
 }
 
-double rosenbrock(Point x, RandomStream*) {
+double rosenbrock(Point x) {
     double value = 0;
     for (std::size_t i = 0; i + 1 < x.size(); ++i) {
         value += 100 * square(x[i + 1] - square(x[i])) + square(1 - x[i]);
@@ -37,40 +37,11 @@ double rosenbrock(Point x, RandomStream*) {
     return value;
 }
 
-double step(Point x, RandomStream*) {
-    return sum(x, [](double xi) { return std::trunc(xi); });
-}
-
-double quartic(Point x, RandomStream* noise) {
-    double value = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        value += static_cast<double>(i + 1) * square(square(x[i])) + (noise != nullptr ? noise->normal() : 0);
-    }
-    return std::abs(value);
-}
-
-/// Both terms of Ackley's function are exactly 0 at the origin, and never negative.
-double ackley(Point x, RandomStream*) {
-    const auto n = static_cast<double>(x.size());
-    const double waves = sum(x, [](double xi) { return std::cos(two_pi * xi); }) / n;
-    return -20 * std::expm1(-0.2 * std::sqrt(sum(x, square) / n)) - std::exp(1) * std::expm1(waves - 1);
-}
-
-double ellipsoid(Point x, RandomStream*) {
-    constexpr double condition = 1e6;
-    double value = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        const double axis = x.size() > 1 ? static_cast<double>(i) / static_cast<double>(x.size() - 1) : 0;
-        value += std::pow(condition, axis) * square(x[i]);
-    }
-    return value;
-}
-
-double rastrigin(Point x, RandomStream*) {
+double rastrigin(Point x) {
     return sum(x, [](double xi) { return 10 + square(xi) - 10 * std::cos(two_pi * xi); });
 }
 
-double griewank(Point x, RandomStream*) {
+double griewank(Point x) {
     double product = 1;
     for (std::size_t i = 0; i < x.size(); ++i) {
         product *= std::cos(x[i] / std::sqrt(static_cast<double>(i + 1)));
@@ -78,136 +49,52 @@ double griewank(Point x, RandomStream*) {
     return 1 + sum(x, square) / 4000 - product;
 }
 
-double schwefel(Point x, RandomStream*) {
+double schwefel(Point x) {
     constexpr double deepest = 418.982887272433706;  // largest x sin √x, at x = 420.968746…
     return sum(x, [](double xi) { return deepest - xi * std::sin(std::sqrt(std::abs(xi))); });
 }
 
 constexpr double first_funnel = 2.5;  // μ1; Lunacek's d is 1
 
-double bisphere(Point x, RandomStream*) {
+double birastrigin(Point x) {
     const auto n = static_cast<double>(x.size());
     const double s = 1 - std::sqrt(1 / (2 * std::sqrt(n + 20) - 8.2));
     const double second_funnel = -std::sqrt((square(first_funnel) - 1) / s);
     const double first = sum(x, [](double xi) { return square(xi - first_funnel); });
     const double second = sum(x, [second_funnel](double xi) { return square(xi - second_funnel); });
-    return std::min(first, n + s * second);
-}
-
-double birastrigin(Point x, RandomStream* noise) {
-    return bisphere(x, noise) + 10 * sum(x, [](double xi) { return 1 - std::cos(two_pi * (xi - first_funnel)); });
-}
-
-double bukin_n6(Point x, RandomStream*) {
-    return 100 * std::sqrt(std::abs(x[1] - 0.01 * square(x[0]))) + 0.01 * std::abs(x[0] + 10);
-}
-
-double eggcrate(Point x, RandomStream*) {
-    return sum(x, [](double xi) { return square(xi) + 25 * square(std::sin(xi)); });
-}
-
-double himmelblau(Point x, RandomStream*) {
-    return square(square(x[0]) + x[1] - 11) + square(x[0] + square(x[1]) - 7);
-}
-
-double keane(Point x, RandomStream*) {
-    const double distance = std::hypot(x[0], x[1]);
-    const double height = square(std::sin(x[0] - x[1])) * square(std::sin(x[0] + x[1]));
-    return distance > 0 ? -height / distance : 0;  // the limit at the origin
-}
-
-double leon(Point x, RandomStream*) {
-    return 100 * square(x[1] - x[0] * square(x[0])) + square(1 - x[0]);
+    return std::min(first, n + s * second) +
+           10 * sum(x, [](double xi) { return 1 - std::cos(two_pi * (xi - first_funnel)); });
 }
 
 std::vector<Function> make_functions() {
-    const auto within = [](double reach) { return std::vector{RealGene{-reach, reach, Scale::linear}}; };
-    const std::vector<RealGene> to_ten{{0, 10, Scale::linear}};
-    const std::string lunacek =
-        "Lunacek, Whitley and Sutton 2008, in Propulate's variant: s = 1 - sqrt(1 / (2 sqrt(n + 20) - 8.2))";
+    const auto within = [](double reach) { return RealGene{-reach, reach, Scale::linear}; };
     return {
-        {"sphere", 2, true, within(5.12), {0}, 0, "De Jong 1975, F1", 1, sphere},
-        {"rosenbrock",
-         2,
-         true,
-         within(2.048),
-         {1},
-         0,
-         "Rosenbrock 1960 (De Jong's F2), summed over neighbours",
-         2,
-         rosenbrock},
-        {.name = "step",
-         .default_dimensions = 5,
-         .bounds = within(5.12),
-         .optimum = {-5.12},
-         .source = "De Jong 1975, F3, in Propulate's variant: truncates toward zero",
-         .value = step,
-         .minimum_per_gene = -5,
-         .falls_outside = true},
-        {.name = "quartic",
-         .default_dimensions = 30,
-         .bounds = within(1.28),
-         .optimum = {0},
-         .source = "De Jong 1975, F4, in Propulate's variant: the absolute value, and noise in every term",
-         .value = quartic,
-         .has_noise = true},
-        {"rastrigin", 20, true, within(5.12), {0}, 0, "Rastrigin 1974", 1, rastrigin},
-        {"griewank", 10, true, within(600), {0}, 0, "Griewank 1981", 1, griewank},
-        {.name = "schwefel",
-         .default_dimensions = 10,
-         .bounds = within(500),
-         .optimum = {420.96874635998203},
-         .source = "Schwefel 1981, with the constant to 17 digits (Propulate: 9)",
-         .value = schwefel,
-         .falls_outside = true},
-        {"bisphere", 30, true, within(5.12), {first_funnel}, 0, lunacek, 2, bisphere},
-        {"birastrigin", 30, true, within(5.12), {first_funnel}, 0, lunacek, 2, birastrigin},
-        {"bukin_n6",
-         2,
-         false,
-         {{-15, -5, Scale::linear}, {-3, 3, Scale::linear}},
-         {-10, 1},
-         0,
-         "Bukin 1997, no. 6",
-         2,
-         bukin_n6},
-        {"eggcrate", 2, false, within(5), {0}, 0, "Yang 2010, egg crate", 2, eggcrate},
-        {"himmelblau", 2, false, within(6), {3, 2}, 0, "Himmelblau 1972", 2, himmelblau},
-        {"keane",
-         2,
-         false,
-         to_ten,
-         {1.393249075325585, 0},
-         -0.673667521146855,
-         "Keane 1994, negated, without constraints",
-         2,
-         keane},
-        {"leon", 2, false, to_ten, {1}, 0, "Leon 1966, with the cube", 2, leon},
-        {"ackley", 20, true, within(32.768), {0}, 0, "Ackley 1987, with Bäck's constants 20, 0.2 and 2 pi", 1, ackley},
-        {"ellipsoid",
-         20,
-         true,
-         within(5),
-         {0},
-         0,
-         "Hansen and Ostermeier 2001, axes of a condition of 1e6",
+        {"sphere", 2, 1, within(5.12), {0}, "De Jong 1975, F1", sphere},
+        {"rosenbrock", 2, 2, within(2.048), {1}, "Rosenbrock 1960 (De Jong's F2), summed over neighbours", rosenbrock},
+        {"rastrigin", 20, 1, within(5.12), {0}, "Rastrigin 1974", rastrigin},
+        {"griewank", 10, 1, within(600), {0}, "Griewank 1981", griewank},
+        {"schwefel",
+         10,
          1,
-         ellipsoid},
+         within(500),
+         {420.96874635998203},
+         "Schwefel 1981, with the constant to 17 digits (Propulate: 9)",
+         schwefel,
+         true},
+        {"birastrigin",
+         30,
+         2,
+         within(5.12),
+         {first_funnel},
+         "Lunacek, Whitley and Sutton 2008, in Propulate's variant: s = 1 - sqrt(1 / (2 sqrt(n + 20) - 8.2))",
+         birastrigin},
     };
 }
 
-/// Returns the value for gene `i`. `values` has either one value for all genes or one value per gene.
-template <class Values>
-const auto& of_gene(const Values& values, std::size_t i) {
-    return values[values.size() > 1 ? i : 0];
-}
-
 void require_dimension(const Function& function, int dimensions) {
-    if (function.any_dimensions ? dimensions < function.least_dimensions : dimensions != function.default_dimensions) {
-        throw ConfigError(fmt::format("{} has {} dimensions, not {}", function.name,
-                                      function.any_dimensions ? fmt::format("{} or more", function.least_dimensions)
-                                                              : fmt::format("{}", function.default_dimensions),
-                                      dimensions));
+    if (dimensions < function.least_dimensions) {
+        throw ConfigError(
+            fmt::format("{} has {} dimensions or more, not {}", function.name, function.least_dimensions, dimensions));
     }
 }
 
@@ -236,54 +123,20 @@ Space function_space(const Function& function, int dimensions) {
     require_dimension(function, dimensions);
     Space space;
     for (std::size_t i = 0; i < static_cast<std::size_t>(dimensions); ++i) {
-        space.genes.push_back({fmt::format("x{}", i), of_gene(function.bounds, i)});
+        space.genes.push_back({fmt::format("x{}", i), function.bounds});
     }
     return space;
-}
-
-double minimum_of(const Function& function, int dimensions) {
-    require_dimension(function, dimensions);
-    return function.minimum + dimensions * function.minimum_per_gene;
-}
-
-std::vector<double> optimum_of(const Function& function, int dimensions) {
-    require_dimension(function, dimensions);
-    std::vector<double> optimum;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(dimensions); ++i) {
-        optimum.push_back(of_gene(function.optimum, i));
-    }
-    return optimum;
-}
-
-double evaluate(const Function& function, std::span<const double> x, RandomStream& noise) {
-    require_dimension(function, static_cast<int>(x.size()));
-    return function.value(x, &noise);
-}
-
-double evaluate_without_noise(const Function& function, std::span<const double> x) {
-    require_dimension(function, static_cast<int>(x.size()));
-    return function.value(x, nullptr);
 }
 
 namespace {
 
 constexpr double inner_share = 0.8;  ///< fraction of the box's half width in which a shifted optimum must be
 
-std::vector<RealGene> bounds_of(const Function& function, int dimensions) {
-    std::vector<RealGene> bounds;
-    for (const Gene& gene : function_space(function, dimensions).genes) {
-        bounds.push_back(std::get<RealGene>(gene.kind));
-    }
-    return bounds;
-}
-
-std::vector<double> random_optimum(const std::vector<RealGene>& bounds, RandomStream& random) {
-    std::vector<double> optimum;
-    for (const RealGene& gene : bounds) {
-        const double center = (gene.low + gene.high) / 2;
-        const double reach = inner_share * (gene.high - gene.low) / 2;
-        optimum.push_back(random.uniform(center - reach, center + reach));
-    }
+std::vector<double> random_optimum(const RealGene& bounds, std::size_t dimensions, RandomStream& random) {
+    const double center = (bounds.low + bounds.high) / 2;
+    const double reach = inner_share * (bounds.high - bounds.low) / 2;
+    std::vector<double> optimum(dimensions);
+    std::generate(optimum.begin(), optimum.end(), [&] { return random.uniform(center - reach, center + reach); });
     return optimum;
 }
 
@@ -313,15 +166,14 @@ std::vector<double> random_rotation(std::size_t n, RandomStream& random) {
 }  // namespace
 
 FunctionInstance::FunctionInstance(const Function& function, int dimensions, const Transform& transform)
-    : function_(&function),
-      origin_(optimum_of(function, dimensions)),
-      optimum_(origin_),
-      bounds_(bounds_of(function, dimensions)),
-      is_transformed_(transform.shift || transform.rotate) {
+    : function_(&function), origin_(function.optimum), is_transformed_(transform.shift || transform.rotate) {
+    require_dimension(function, dimensions);
+    origin_.resize(static_cast<std::size_t>(dimensions), function.optimum.front());
+    optimum_ = origin_;
     const auto instance = static_cast<std::uint64_t>(transform.instance);
     if (transform.shift) {
         RandomStream random(instance, Purpose::function_shift);
-        optimum_ = random_optimum(bounds_, random);
+        optimum_ = random_optimum(function.bounds, optimum_.size(), random);
     }
     if (transform.rotate) {
         RandomStream random(instance, Purpose::function_rotation);
@@ -329,15 +181,15 @@ FunctionInstance::FunctionInstance(const Function& function, int dimensions, con
     }
 }
 
-double FunctionInstance::value(std::span<const double> x, RandomStream* noise) const {
+double FunctionInstance::value(std::span<const double> x) const {
     if (x.size() != optimum_.size()) {
         throw ConfigError(fmt::format("{} has {} dimensions here, not {}", function_->name, optimum_.size(), x.size()));
     }
     if (!is_transformed_) {
-        return function_->value(x, noise);
+        return function_->value(x);
     }
     std::vector<double> z = argument(x);
-    return function_->falls_outside ? value_near_box(z, noise) : function_->value(z, noise);
+    return function_->falls_outside ? value_near_box(z) : function_->value(z);
 }
 
 /// Returns o + R (x − o').
@@ -352,19 +204,18 @@ std::vector<double> FunctionInstance::argument(std::span<const double> x) const 
     return z;
 }
 
-double FunctionInstance::value_near_box(std::vector<double>& z, RandomStream* noise) const {
+double FunctionInstance::value_near_box(std::vector<double>& z) const {
     double distance_squared = 0;
-    for (std::size_t i = 0; i < z.size(); ++i) {
-        const double inside = std::clamp(z[i], bounds_[i].low, bounds_[i].high);
-        distance_squared += (z[i] - inside) * (z[i] - inside);
-        z[i] = inside;
+    for (double& zi : z) {
+        const double inside = std::clamp(zi, function_->bounds.low, function_->bounds.high);
+        distance_squared += square(zi - inside);
+        zi = inside;
     }
-    return function_->value(z, noise) + distance_squared;
+    return function_->value(z) + distance_squared;
 }
 
-void evaluate(const FunctionInstance& instance, std::uint64_t seed, Individual& individual) {
-    RandomStream noise(seed, Purpose::function_noise, individual.id.value);
-    individual.loss = instance.value(individual.genome, &noise);
+void evaluate(const FunctionInstance& instance, Individual& individual) {
+    individual.loss = instance.value(individual.genome);
     individual.outcome = std::isfinite(individual.loss) ? Outcome::evaluated : Outcome::diverged;
 }
 

@@ -76,7 +76,7 @@ public:
     }
 
     /// Takes one record from the file `source`. If the record has impossible values, reports it and leaves it out.
-    void take(search::Record record, const std::string& source) {
+    void take(search::Record&& record, const std::string& source) {
         if (search::Individual* const individual = search::individual_of(record)) {
             search::mark_bad_loss(*individual);
         }

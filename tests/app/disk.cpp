@@ -1,5 +1,6 @@
-// Compares the bounds of disk_use() with files that Finch writes. tests/end_to_end/plan.py does so for a whole run.
+// Compares disk_bytes() with files that Finch writes. tests/end_to_end/plan.py does so for a whole run.
 #include "finch/app/plan_disk.hpp"
+#include "finch/base/format.hpp"
 #include "finch/store/archive.hpp"
 
 #include "support/temporary_folder.hpp"
@@ -49,7 +50,7 @@ search::Population full_population(std::uint32_t count) {
 
 }  // namespace
 
-TEST_CASE("disk_use: bounds the size of an archive, and is at most twice as much") {
+TEST_CASE("disk_bytes: bounds the archive, its copies and the journals, and is at most twice as much") {
     const testing::TemporaryFolder folder;
     const config::Config config = config_of("{evaluations: 1000}");
     store::ArchiveFacts facts;
@@ -57,73 +58,49 @@ TEST_CASE("disk_use: bounds the size of an archive, and is at most twice as much
     store::write_archive(folder / "population.h5", config.space, full_population(1000), facts);
     const auto size = static_cast<double>(std::filesystem::file_size(folder / "population.h5"));
 
-    const DiskUse use = disk_use(config, layout, networks, nullptr);
+    const double bytes = disk_bytes(config, layout, networks, nullptr);
 
-    CHECK(use.individuals == 1004);
-    CHECK(use.archive > 3 * size);
-    CHECK(use.archive < 6 * size);
-    CHECK(use.journals > size);
+    CHECK(bytes > 4 * size);
+    CHECK(bytes < 8 * size);
 }
 
-TEST_CASE("disk_use: takes the smallest limit of the budget; hours are no limit") {
-    const auto individuals = [](const std::string& budget) {
-        return disk_use(config_of(budget, "workers: {slots: 3}"), layout, networks, nullptr).individuals;
+TEST_CASE("disk_bytes: takes the smallest limit of the budget; hours are no limit") {
+    const auto bytes = [](const std::string& budget) {
+        return disk_bytes(config_of(budget, "workers: {slots: 3}"), layout, networks, nullptr);
     };
-    const double in_training = 4 * 3;
 
-    CHECK(individuals("{evaluations: 50}") == 50 + in_training);
-    CHECK(individuals("{evaluations: 50, generations: 5}") == 4 * 5 + in_training);
-    CHECK(individuals("{epochs: 30, hours: 1}") == 30 + in_training);
-    CHECK_FALSE(individuals("{evaluations: null, hours: 1}"));
+    CHECK(bytes("{evaluations: 50, generations: 5}") == bytes("{evaluations: 20}"));  // on four workers
+    CHECK(bytes("{epochs: 30, hours: 1}") < bytes("{evaluations: 30}"));
+    CHECK(bytes("{evaluations: null, hours: 1}") == bytes("{evaluations: 1000}"));
 }
 
-TEST_CASE("disk_use: heirs need the snapshots of `parents` trainings for each rung and island") {
+TEST_CASE("disk_bytes: heirs need the snapshots of `parents` trainings for each rung and island") {
     data::Datasets datasets;
-    const auto snapshots = [&](const std::string& inherit) {
-        const config::Config config =
-            config::parse("search: {pruning: halving, inherit: " + inherit + ", budget: {evaluations: 50}}", "test");
-        return disk_use(config, layout, networks, &datasets).snapshots;
+    const auto bytes = [&](const std::string& inherit, int slots) {
+        const config::Config config = config::parse(
+            fmt::format(
+                "search: {{pruning: halving, inherit: {}, budget: {{evaluations: 50}}}}\nworkers: {{slots: {}}}",
+                inherit, slots),
+            "test");
+        return disk_bytes(config, layout, {.snapshot_bytes = 1 << 30}, &datasets);
     };
-    const double slots_alone = snapshots("none");
-    const double one = slots_alone / (4 * 3);  // 4 workers with 2 snapshots and the next one
 
-    // Rungs at epochs 1, 3 and 9 of 12, on two islands; and one that each worker writes.
-    CHECK(snapshots("{parents: 5}") - slots_alone == doctest::Approx((2 * 3 * 5 + 4) * one));
+    // No rung in no epoch, but each of the four workers writes one; two slots more are two snapshots more.
+    const double a_slot = bytes("none", 2) - bytes("none", 1);
+    CHECK(bytes("{parents: 5}", 1) - bytes("none", 1) == doctest::Approx(a_slot / 2).epsilon(0.01));
 }
 
-TEST_CASE("disk_text: counts the checkpoints of programs that Finch keeps for heirs") {
-    const config::Config config = config::parse(
-        "search: {objective: {command: 'true', epochs: 12}, pruning: halving, space: {lr: {real: [0, 1]}},\n"
-        "  inherit: {parents: 5, move: [lr]}, budget: {evaluations: 50}}\nworkers: {slots: 2}",
-        "test");
-
-    const DiskUse use = disk_use(config, layout, {}, nullptr);
-
-    // Rungs at epochs 1, 3 and 9, on two islands; a copy of each heir, and one that each worker writes.
-    CHECK(use.checkpoints == 2 * 3 * 5 + 4 * (2 + 1));
-    CHECK(disk_text(config, use, ".").find("; add the folders that programs keep (keep: failed) and 42 checkpoints") !=
-          std::string::npos);
-}
-
-TEST_CASE("disk_text: warns if the file system has less free space, also for a directory that does not exist yet") {
+TEST_CASE("disk_text: the bound, the folders of programs, and a warning if the file system has less free space") {
     const testing::TemporaryFolder folder;
-    const config::Config config = config_of("{evaluations: 100}");
-    const auto text = [&](double models) {
-        return disk_text(config, {.individuals = 100, .models = models}, folder / "not" / "yet");
-    };
+    const config::Config networks_only = config_of("{evaluations: 100}");
+    const config::Config programs = config::parse(
+        "search: {objective: {command: 'true', keep: all}, budget: {evaluations: null, hours: 1}}", "test");
+    const auto text = [&](double bytes) { return disk_text(networks_only, bytes, folder / "not" / "yet"); };
 
-    CHECK(text(1 << 20) == "disk: at most 1 MiB in the run directory: archive 0, journals 0, snapshots 0, models 1\n");
+    CHECK(text(1 << 20) == "disk: at most 1 MiB in the run directory\n");
     CHECK(text(1e18).find("\nwarning: the run directory may need ") != std::string::npos);
     CHECK(text(1e18).find(folder.path().string() + " has only ") != std::string::npos);
-}
-
-TEST_CASE("disk_text: names the folders of programs, and the growth without a limit of evaluations") {
-    const config::Config config = config::parse(
-        "search: {objective: {command: 'true', keep: all}, budget: {evaluations: null, hours: 1}}", "test");
-
-    const std::string text = disk_text(config, {.archive = 3 << 20, .journals = 1 << 20}, ".");
-
-    CHECK(text ==
-          "disk: archive and journals of 1000 evaluations take at most 4 MiB; add the folders that programs keep "
-          "(keep: all) and learning curves\n");
+    CHECK(disk_text(programs, 1 << 22, ".") ==
+          "disk: at most 4 MiB in the run directory for 1000 evaluations; add the folders that programs keep (keep: "
+          "all)\n");
 }

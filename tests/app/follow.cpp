@@ -60,7 +60,7 @@ TEST_CASE("followed_text: the best so far, the time left, the failures with thei
     const std::string text = text_of(running_search(20, 2), large);
     CHECK(text.substr(0, text.find("\n\n")) ==
           "running: runs/a, 20 of 40 evaluations\n  best loss so far  █▆▅▄▃▃▃▂▂▂▂▂▁▁▁▁▁▁  from 0.3333 to 0.05\n"
-          "  about 100 s left\n  2 failed: 2 × FileNotFoundError: no data");
+          "  1–3 min left\n  2 failed: 2 × FileNotFoundError: no data");
     CHECK(text.ends_with("\n\nCtrl-C ends this view, not the run\n"));
 }
 

@@ -139,37 +139,6 @@ TEST_CASE("nearest_word finds the most similar word, and nothing if no word is s
     CHECK_FALSE(nearest_word("zebra_crossing", known).has_value());
 }
 
-TEST_CASE("is_same_word ignores case, separators, a qualification and arguments") {
-    CHECK(is_same_word("AdamW", "adamw"));
-    CHECK(is_same_word("batchSize", "batch_size"));
-    CHECK(is_same_word("learning-rate", "learning_rate"));
-    CHECK(is_same_word("torch.nn.ReLU()", "relu"));
-    CHECK(is_same_word("loguniform(1e-4, 1e-1)", "loguniform"));
-    CHECK_FALSE(is_same_word("adam", "adamw"));
-    CHECK_FALSE(is_same_word("", ""));
-    CHECK_FALSE(is_same_word("(1, 2)", "(1, 3)"));
-}
-
-TEST_CASE("own_word finds the same word before a synonym, and only among the known words") {
-    const std::vector<std::string> known{"channels", "kernel", "validation_error"};
-
-    CHECK(own_word("out_channels", known) == "channels");
-    CHECK(own_word("units", known) == "channels");
-    CHECK(own_word("units", std::vector<std::string>{"units", "channels"}) == "units");
-    CHECK(own_word("Channels", known) == "channels");
-    CHECK_FALSE(own_word("lr", known).has_value());
-    CHECK_FALSE(own_word("kernels", known).has_value());
-}
-
-TEST_CASE("did_you_mean: a synonym, an explained synonym, the nearest word, or nothing") {
-    const std::vector<std::string> known{"channels", "kernel", "validation_error"};
-
-    CHECK(did_you_mean("kernel_size", known) == " (did you mean 'kernel'?)");
-    CHECK(did_you_mean("accuracy", known) == " (did you mean validation_error, which is 1 - accuracy?)");
-    CHECK(did_you_mean("kernal", known) == " (did you mean 'kernel'?)");
-    CHECK(did_you_mean("zebra", known).empty());
-}
-
 TEST_CASE("quoted_for_shell escapes quotes, $ and backslashes") {
     CHECK(quoted_for_shell("a'b $(c) \\") == "'a'\\''b $(c) \\'");
 }

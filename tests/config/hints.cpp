@@ -1,11 +1,10 @@
-#include "finch/base/words.hpp"
 #include "finch/config/keys.hpp"
+#include "finch/config/synonyms.hpp"
 
 #include "config/problem.hpp"
 
 #include <doctest/doctest.h>
 #include <set>
-#include <sstream>
 
 namespace {
 
@@ -55,24 +54,50 @@ bool is_refused_without_hint(const std::string& problem) {
     return !problem.empty() && !contains(problem, "did you mean");
 }
 
-TEST_CASE(
-    "synonyms: each row leads to a key, a word, a verb or an option, and no row says what the words are already") {
+TEST_CASE("synonyms: each leads to a key, a word, a verb or an option, and none is the same word") {
     // tests/end_to_end/command_lines.py checks the rows of these verbs and options.
-    std::set<std::string> words{"evolve", "train",  "show", "status", "test", "plan",  "replay",
-                                "doctor", "config", "data", "fresh",  "top",  "follow"};
+    std::set<std::string> words{"evolve", "train",  "show", "status", "test", "plan",   "replay",
+                                "doctor", "config", "data", "fresh",  "top",  "follow", "set"};
     CollectWords{words}(config::configuration());
 
-    for (const Synonyms& row : synonyms()) {
-        const std::string own(row.own);
-        CAPTURE(own);
-        CHECK(words.contains(own));
-        std::istringstream typed{std::string(row.typed)};
-        for (std::string word; typed >> word;) {
-            CAPTURE(word);
-            CHECK_FALSE(is_same_word(word, own));
-            CHECK(own_word(word, std::vector{own}) == own);
-        }
+    for (const config::Synonym& synonym : config::synonyms()) {
+        CAPTURE(synonym.typed);
+        CAPTURE(synonym.own);
+        CHECK(words.contains(synonym.own));
+        CHECK_FALSE(config::is_same_word(synonym.typed, synonym.own));
+        CHECK(config::own_word(synonym.typed, std::vector{synonym.own}) == synonym.own);
     }
+}
+
+TEST_CASE("is_same_word ignores case, separators, a qualification and arguments") {
+    CHECK(config::is_same_word("AdamW", "adamw"));
+    CHECK(config::is_same_word("batchSize", "batch_size"));
+    CHECK(config::is_same_word("learning-rate", "learning_rate"));
+    CHECK(config::is_same_word("torch.nn.ReLU()", "relu"));
+    CHECK(config::is_same_word("loguniform(1e-4, 1e-1)", "loguniform"));
+    CHECK_FALSE(config::is_same_word("adam", "adamw"));
+    CHECK_FALSE(config::is_same_word("", ""));
+    CHECK_FALSE(config::is_same_word("(1, 2)", "(1, 3)"));
+}
+
+TEST_CASE("own_word finds the same word before a synonym, and only among the known words") {
+    const std::vector<std::string> known{"channels", "kernel", "validation_error"};
+
+    CHECK(config::own_word("out_channels", known) == "channels");
+    CHECK(config::own_word("units", known) == "channels");
+    CHECK(config::own_word("units", std::vector<std::string>{"units", "channels"}) == "units");
+    CHECK(config::own_word("Channels", known) == "channels");
+    CHECK_FALSE(config::own_word("lr", known).has_value());
+    CHECK_FALSE(config::own_word("kernels", known).has_value());
+}
+
+TEST_CASE("did_you_mean: a synonym, an explained synonym, the nearest word, or nothing") {
+    const std::vector<std::string> known{"channels", "kernel", "validation_error"};
+
+    CHECK(config::did_you_mean("kernel_size", known) == " (did you mean 'kernel'?)");
+    CHECK(config::did_you_mean("accuracy", known) == " (did you mean validation_error, which is 1 - accuracy?)");
+    CHECK(config::did_you_mean("kernal", known) == " (did you mean 'kernel'?)");
+    CHECK(config::did_you_mean("zebra", known).empty());
 }
 
 TEST_CASE("names of PyTorch, Keras, Optuna and Propulate lead to Finch's keys and words") {

@@ -347,8 +347,11 @@ TEST_CASE("invalid combinations of keys are refused") {
     CHECK(contains(problem_of("search:\n  budget: {evaluations: null}\n"), "file.yaml:2: search.budget: never ends"));
     CHECK(contains(problem_of("search: {objective: {function: sphere}, space: {a: {int: [1, 2]}}}"),
                    "search.space: cannot be combined with the function sphere"));
-    CHECK(contains(problem_of("search: {objective: {function: leon, dimensions: 3}}"),
-                   "search.objective.dimensions: leon has 2 dimensions"));
+    CHECK(contains(problem_of("search: {objective: {function: rosenbrock, dimensions: 1}}"),
+                   "search.objective.dimensions: rosenbrock has 2 dimensions or more, not 1"));
+    CHECK(contains(problem_of("search: {objective: {function: keane}}"),
+                   "search.objective.function: 'keane' is unknown"));
+    CHECK(contains(problem_of("search: {objective: {function: keane}}"), "accepted: sphere, rosenbrock, rastrigin"));
     CHECK(
         contains(problem_of("training: {optimizer: {sgd: {}, adam: {}}}"), "training.optimizer: a section has 2 keys"));
 }

@@ -37,6 +37,10 @@ TEST_CASE("search.islands: the list of propagators is used cyclically; more entr
                    "search.islands: 4 entries for 3 islands; accepted: as many as workers.islands says, or fewer"));
     CHECK(contains(problem_of(sphere("islands: [{propagator: {swarm: {cognitive: 1, social: 2}}}]")),
                    "'canonical' needs cognitive + social above 4, not 3"));
+    CHECK(contains(problem_of(sphere("islands: [{propagator: {swarm: {variant: clamped}}}]")),
+                   "did you mean basic with clamping"));
+    CHECK(contains(problem_of(sphere("islands: [{propagator: {swarm: {variant: constriction}}}]")),
+                   "did you mean canonical with clamping: 10"));
 }
 
 TEST_CASE("nelder_mead: an unordered choice is refused; the message names the gene") {

@@ -104,6 +104,28 @@ TEST_CASE("recipe: genes of every kind are replaced by their values in data, mod
     CHECK(recipe.training.patience == 4);
 }
 
+TEST_CASE("recipe_json: genes have their values, and every key of an alternative that a gene chooses has one") {
+    const config::Config config = config::parse("seed: 9" + all_kinds, "file.yaml");
+
+    const std::string json = config.recipe_json({150, 0.3, 2, 1, 3, 1, 1, 0.003, 0.9});
+
+    CHECK(contains(json, R"({"model":[{"conv":{"channels":16,"kernel":5,"stride":1,"dilation":1,"groups":1,)"
+                         R"("padding":1,"activation":"sigmoid","repeat":3}},{"average_pool":{"kernel":2,)"
+                         R"("stride":"kernel","padding":0,"repeat":1}},)"));
+    CHECK(contains(json, R"("learning_rate":0.003)"));
+    CHECK(contains(json, R"("adamw":{"beta1":0.9,)"));
+}
+
+TEST_CASE("recipe_json: a gene that is not active leaves its key at the default") {
+    const config::Config config = config::parse(
+        "model: [{conv: {kernel: $k}}, {dropout: {rate: $r}}, flatten, linear]\n"
+        "search: {space: {k: {choice: [3, 5]}, r: {real: [0.1, 0.3], when: {k: 5}}}}",
+        "f");
+
+    CHECK(contains(config.recipe_json({0, 0.2}), R"("dropout":{"rate":0.5})"));
+    CHECK(contains(config.recipe_json({1, 0.2}), R"("dropout":{"rate":0.2})"));
+}
+
 TEST_CASE("recipe: without genes, the configured values and the defaults of torch.optim are used") {
     const config::Config config = config::parse("training: {optimizer: adam, schedule: {cosine: {minimum: 0.1}}}", "f");
 
@@ -177,8 +199,8 @@ TEST_CASE("a benchmark function is shifted and rotated on request, identically i
     const search::FunctionInstance other = instance_of("shift: true, rotate: true, instance: 5");
     const std::vector<double> x{1, 2, -1, 0.5, 3};
 
-    CHECK(first.value(x, nullptr) == again.value(x, nullptr));
-    CHECK(first.value(x, nullptr) != other.value(x, nullptr));
+    CHECK(first.value(x) == again.value(x));
+    CHECK(first.value(x) != other.value(x));
     CHECK(instance_of("shift: true").rotation().empty());
     CHECK(instance_of("rotate: true").rotation().size() == 25);
     CHECK(instance_of("rotate: true").optimum()[0] == 0);

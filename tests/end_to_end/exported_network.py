@@ -1,8 +1,9 @@
-"""Checks `finch export --format pytorch` and `--format onnx` for networks with every kind of layer, for colour images
-with class names, for regression and for the README's example. model.pt and model.safetensors must contain the arrays of
+"""Checks tools/export.py --format pytorch and onnx for networks with every kind of layer, for genes in layers, for
+colour images with class names, for regression and for the README's example. model.pt and model.safetensors must contain the arrays of
 best.h5; Python's zipfile, pickle and json read them. If torch is installed, model.py must give the scores in best.h5
 within 1e-5, and example.py the classes of image files."""
 import collections
+import hashlib
 import importlib.util
 import json
 import os
@@ -18,7 +19,8 @@ import h5py
 import numpy as np
 from PIL import Image
 
-from harness import SOURCE, Folder, check, environment, passed
+from exported_sources import SOURCES
+from harness import FINCH, SOURCE, Folder, check, environment, passed
 
 FILES = ["example.py", "model.pt", "model.py", "model.safetensors"]
 NETWORKS = {
@@ -125,6 +127,9 @@ def check_files(folder, best_file):
         check(all(tensors[name].dtype == weights[name].dtype and np.array_equal(tensors[name], weights[name]) for name in weights), f"{folder}: other weights")
     for name in ("model.py", "example.py"):
         compile((folder / name).read_text(), name, "exec")
+    source = (folder / "model.py").read_text()
+    check(all(len(line) <= 120 for line in source.splitlines()), f"{folder}: long lines")
+    check(hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest() in source, f"{folder}: model.py is of other weights")
 
 
 def has_torch():
@@ -188,8 +193,51 @@ def train(folder, name, data, model, *settings, training=""):
     return folder.path / f"runs/{name}/models/best.h5"
 
 
-def export(folder, name, *options, kind="pytorch", expect=0):
-    return folder.run(0, "export", f"runs/{name}", "--format", kind, *options, expect=expect)
+def export(folder, name, *options, kind="pytorch", expect=0, **variables):
+    command = [sys.executable, SOURCE / "tools/export.py", f"runs/{name}", "--format", kind, *options]
+    ended = subprocess.run(command, cwd=folder.path, env=dict(environment(), FINCH=FINCH, **variables), capture_output=True, text=True, check=False)
+    said = ended.stdout + ended.stderr
+    check(ended.returncode == expect, f"{command}: exit code {ended.returncode}, expected {expect}\n{said}")
+    check(expect == 0 or said.count("\n") == 1, f"not one line: {said}")
+    return said
+
+
+def check_source(folder, name):
+    source = (folder / "model.py").read_text()
+    check(SOURCES.get(name, "") in source, f"{folder}: expected{SOURCES.get(name)}in\n{source}")
+
+
+def check_genes(folder, data):
+    """Genes choose a layer, its options and repeats. A gene that is not active leaves its key at the default."""
+    folder.write("genes.yaml", f"""
+name: genes
+data: {data}
+model:
+  - conv: {{channels: 4, kernel: $kernel, activation: $activation, repeat: $repeat}}
+  - $pool: {{max_pool: {{kernel: $window, stride: 2}}, average_pool: {{kernel: 2}}}}
+  - $norm
+  - dropout: {{rate: $rate}}
+  - dropout: {{rate: $other}}
+  - flatten
+  - linear
+training: {{epochs: 1, batch_size: 20}}
+search:
+  space:
+    kernel: {{choice: [3, 5]}}
+    activation: {{choice: [relu, tanh]}}
+    repeat: {{int: [0, 5]}}
+    pool: {{choice: [average_pool, max_pool]}}
+    window: {{int: [2, 3]}}
+    norm: {{choice: [batch_norm, layer_norm]}}
+    rate: {{real: [0.1, 0.5]}}
+    other: {{real: [0.1, 0.4], when: {{activation: relu}}}}
+""")
+    genes = ("kernel=5", "activation=tanh", "repeat=5", "pool=max_pool", "window=3", "norm=layer_norm", "rate=0.125")
+    folder.run(0, "train", "genes.yaml", "--run", "runs/genes", *(word for gene in genes for word in ("--gene", gene)))
+    export(folder, "genes", "-o", "best-genes")
+    check_files(folder.path / "best-genes", folder.path / "runs/genes/models/best.h5")
+    check_source(folder.path / "best-genes", "genes")
+    passed("genes have their values in model.py")
 
 
 def set_of(random, count, shape, dtype):
@@ -258,19 +306,15 @@ def check_example(folder, best_file, images):
 
 def check_onnx(folder, name):
     """Without PyTorch the folder is complete, and one sentence says what is missing. With PyTorch, model.onnx is there."""
-    os.environ["FINCH_PYTHON"] = "/nowhere/python3"
-    said = export(folder, name, "-o", "without", kind="onnx", expect=2)
-    check(said.count("\n") == 1 and "complete, but without model.onnx" in said and "/nowhere/python3" in said, said)
+    (folder.path / "broken").mkdir()
+    folder.write("broken/torch.py", "raise ModuleNotFoundError(\"No module named 'torch'\")\n")
+    said = export(folder, name, "-o", "without", kind="onnx", expect=1, PYTHONPATH=str(folder.path / "broken"))
+    check("complete, but without model.onnx" in said and "No module named 'torch'" in said, said)
     check(sorted(path.name for path in (folder.path / "without").iterdir()) == FILES, "not the files of --format pytorch")
-    os.environ["FINCH_PYTHON"] = sys.executable
     if can_write_onnx():
         said = export(folder, name, "-o", "with", kind="onnx")
         check("model.onnx" in said and sorted(path.name for path in (folder.path / "with").iterdir()) == sorted([*FILES, "model.onnx"]), said)
         check(b"probabilities" in (folder.path / "with/model.onnx").read_bytes(), "the output has no name")
-    elif not has_torch():
-        said = export(folder, name, "-o", "with", kind="onnx", expect=2)
-        check("No module named 'torch'" in said, said)
-    del os.environ["FINCH_PYTHON"]
     passed("--format onnx writes model.onnx, or says what is missing")
 
 
@@ -294,22 +338,24 @@ def check_readme(folder, name, images):
 
 
 def check_refusals(folder):
-    said = export(folder, "layers", "-o", "best-layers", expect=2)
-    check("best-layers is there already" in said and said.count("\n") == 1, said)
+    check("best-layers is there already" in export(folder, "layers", "-o", "best-layers", expect=1), "a folder with files")
+    folder.write("file", "mine")
+    check("file/best.new cannot be created" in export(folder, "layers", "-o", "file/best", expect=1), "a file as a folder")
+    (folder.path / "rest.new").mkdir()
+    check("rest.new cannot be created (File exists)" in export(folder, "layers", "-o", "rest", expect=1), "the rest of an interrupted export")
+    (folder.path / "empty").mkdir()
+    export(folder, "layers", "-o", "empty")
+    check_files(folder.path / "empty", folder.path / "runs/layers/models/best.h5")
     export(folder, "layers")
     check_files(folder.path / "layers-pytorch", folder.path / "runs/layers/models/best.h5")
     folder.write("sphere.yaml", "name: sphere\nsearch:\n  objective: {function: sphere}\n  budget: {evaluations: 20}\n")
     folder.run(0, "evolve", "sphere.yaml")
-    said = export(folder, "sphere", expect=2)
-    check("objective is a function; accepted: --format csv or json" in said and said.count("\n") == 1, said)
-    folder.write("program.yaml", "name: program\nsearch:\n  objective: {command: echo finch loss=1}\n  space: {x: {real: [0, 1]}}\n  budget: {evaluations: 2}\n")
-    folder.run(0, "evolve", "program.yaml")
-    said = export(folder, "program", expect=2)
-    check("objective is a program" in said and "runs/program/evaluations" in said and said.count("\n") == 1, said)
-    for path in (folder.path / "runs/flat/models").iterdir():
-        path.unlink()
-    said = export(folder, "flat", "-o", "none", expect=2)
-    check("the run has no trained network yet" in said and not (folder.path / "none").exists(), said)
+    check("not if its objective is a function or a program" in export(folder, "sphere", expect=1), "a run without a network")
+    shutil.copy(folder.path / "runs/layers/models/best.h5", folder.path / "runs/flat/models/best.h5")
+    said = export(folder, "flat", "-o", "none", expect=1)
+    check("is not of this run" in said and not (folder.path / "none").exists(), said)
+    said = folder.run(0, "export", "runs/layers", "--format", "onnx", "-o", "a b", expect=2)
+    check("finch export does not write onnx; use this command: " in said and "export.py runs/layers --format onnx -o 'a b'" in said, said)
     passed("one sentence for each run and folder that cannot be used")
 
 
@@ -321,10 +367,12 @@ with Folder() as folder:
     for name, model in NETWORKS.items():
         best = train(folder, name, "{kind: idx, path: data, validation_samples: 100, normalize: {mean: auto, deviation: auto}}", model)
         said = export(folder, name, "-o", f"best-{name}/")
-        check(f"The best network of runs/{name}: individual 0.0.1. Written to best-{name}/" in said, said)
+        check(f"The best network of runs/{name}: individual 0.0.1. Written to best-{name}: model.py" in said, said)
         check_files(folder.path / f"best-{name}", best)
+        check_source(folder.path / f"best-{name}", name)
         check_scores(folder.path / f"best-{name}", best, digits(folder))
 
+    check_genes(folder, "{kind: idx, path: data, validation_samples: 100}")
     some = "\n  - conv: {channels: 6, kernel: 3, activation: relu}\n  - max_pool\n  - flatten\n  - linear"
     best = train(folder, "colours", "{kind: hdf5, path: colours.h5, validation_samples: 50, normalize: {mean: [0.3, 0.4, 0.5], deviation: [0.2, 0.1, 0.3]}}", some)
     export(folder, "colours", "-o", "best-colours")

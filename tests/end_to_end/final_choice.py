@@ -5,7 +5,7 @@ import signal
 
 import h5py
 
-from harness import TINY, Folder, check, end, individuals, passed, ranks_of, wait_for
+from harness import NOISY, TINY, Folder, check, end, individuals, passed, ranks_of, wait_for
 
 REPEAT = 6  # the number of `repeat` in the enum of column `operator`; checked below
 FINAL = TINY.replace("budget: {evaluations: 12}", "budget: {evaluations: 16}\n  final: {candidates: 3, repeats: 2}")
@@ -71,14 +71,14 @@ with Folder() as folder:
     check(len(bred) == 18 and len(repeats) == 12, f"a raised budget gave {len(bred)} bred, {len(repeats)} repeats")
     passed("a raised budget searches on and ends with repeats of its own")
 
-    folder.write("noisy.yaml", "name: noisy\nsearch: {objective: {function: quartic}, budget: {evaluations: 300}, "
-                               "final: {candidates: 4, repeats: 5}}\nworkers: {islands: 2}\n")
+    folder.write("noisy.yaml", f"name: noisy\nsearch: {{{NOISY}, budget: {{evaluations: 300}}, final: {{candidates: 4, repeats: 5}}}}\n"
+                               "workers: {islands: 2, ranks: 1}\n")
     shown = folder.run(4, "evolve", "noisy.yaml")
     bred, repeats = split(individuals(folder.path / "runs/noisy"))
-    check(len(bred) == 280 and len(repeats) == 20, f"a noisy function: {len(bred)} bred, {len(repeats)} repeats")
-    check(len({row["loss"] for row in repeats.values()}) == 20, "two repeats of a noisy function have the same value")
+    check(len(bred) == 280 and len(repeats) == 20, f"a noisy program: {len(bred)} bred, {len(repeats)} repeats")
+    check(len({row["loss"] for row in repeats.values()}) == 20, "two repeats of a noisy program have the same value")
     check("the best 4 again with other seeds; " in shown and " wins" in shown, shown)
-    passed("a noisy function is evaluated again where that is asked for")
+    passed("a noisy program is evaluated again where that is asked for")
 
     refused = folder.run(4, "evolve", "final.yaml", "--run", "runs/other", "--set", "search.budget.hours=1", expect=2)
     check("search.final" in refused and "accepted: none" in refused, refused)

@@ -22,7 +22,7 @@ int main(int count, char** words) {
         for (std::string word; numbers >> word;) {
             x.push_back(std::strtod(word.c_str(), nullptr));
         }
-        std::cout << fmt::format("{}", instance.value(x, nullptr)) << std::endl;
+        std::cout << fmt::format("{}", instance.value(x)) << std::endl;
     }
     return 0;
 }

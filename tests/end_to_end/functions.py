@@ -65,7 +65,7 @@ with Folder() as folder:
     check(min(row["loss"] for row in rows.values()) <= 0.01 and len(rows) < 100000, "the target loss did not end the run")
     passed("a target loss ends the run")
 
-    folder.write("generations.yaml", CONFIG % ("himmelblau", "none", "{generations: 25}"))
+    folder.write("generations.yaml", CONFIG % ("rosenbrock", "none", "{generations: 25}"))
     folder.run(3, "evolve", "generations.yaml", "--run", "runs/generations")
     rows = individuals(folder.path / "runs/generations")
     bred = sorted(sum(row["worker"] == worker for row in rows.values()) for worker in range(3))

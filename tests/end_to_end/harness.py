@@ -16,6 +16,8 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
 BEGUN = time.monotonic()
 
+# Keys of `search`: a program that measures nothing but noise, with other digits each time.
+NOISY = """objective: {shell: true, command: "echo finch loss=0.$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')"}, space: {x: {real: [0, 1]}}"""
 TINY = """
 name: tiny
 seed: 3

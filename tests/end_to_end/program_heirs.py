@@ -9,7 +9,7 @@ import pathlib
 import signal
 import sys
 
-from harness import (SOURCE, Folder, check, curves, end, individuals, kill, outcome_words, passed, ranks_of,
+from harness import (SOURCE, Folder, check, curves, end, end_of_short_form, individuals, kill, outcome_words, passed, ranks_of,
                      search_with_kills, wait_for, words_of)
 
 PARENTS = 2
@@ -158,6 +158,7 @@ with Folder() as folder:
     check("not equal" in folder.run(2, "replay", RUN, name_of(deepest["id"]), expect=1), "a replay of another program is equal")
     folder.write("program.py", PROGRAM)
     passed(f"a replay runs {count} generations of ancestors, and has the same bits")
+    end_of_short_form()
 
     folder.write("program.py", PROGRAM.replace("time.sleep(0.01)", "time.sleep(1000)"))
     process = folder.start(2, "replay", RUN + "/", name_of(deepest["id"]))

@@ -7,13 +7,14 @@ import sys
 from installed import BUILD, Installed, check, passed, run
 
 EXPECTED = """
-bin/finch bin/finch-launcher bin/finch-report
+bin/finch bin/finch-launcher bin/finch-report bin/finch-export
 share/finch/jobs/evolve.sbatch share/finch/configs/sphere.yaml share/finch/configs/gallery/pytorch_ddp.py share/finch/modulefiles/finch
 share/finch/tools/report.py share/finch/tools/reporting/page.py share/finch/tools/reporting/page.css share/finch/tools/reporting/page.js share/finch/tools/python/finch_objective.py
 share/doc/finch/README.md share/doc/finch/CHANGELOG.md share/doc/finch/docs/slurm.md
 share/bash-completion/completions/finch
 """.split()
-PLACES = r"bin/finch(-launcher|-report)?|share/(finch/(jobs|configs|modulefiles|tools)|doc/finch|bash-completion/completions)/.*"
+GENES = [word for gene in ("channels=4", "more_layers=1", "activation=relu", "learning_rate=0.01") for word in ("--gene", gene)]
+PLACES = r"bin/finch(-launcher|-report|-export)?|share/(finch/(jobs|configs|modulefiles|tools)|doc/finch|bash-completion/completions)/.*"
 
 
 def runpath(program):
@@ -39,6 +40,9 @@ def check_it_runs(installed):
     run(program, "plan", installed.prefix / "share/finch/configs/quickstart.yaml", "--nodes", 1, "--ranks-per-node", 4, cwd=elsewhere)
     if all(importlib.util.find_spec(name) for name in ("h5py", "numpy", "pandas", "plotly", "PIL", "sklearn", "yaml")):
         check("RUN" in run(sys.executable, installed.prefix / "bin/finch-report", "--help", cwd=elsewhere), "finch-report --help")
+        run(program, "train", installed.prefix / "share/finch/configs/quickstart.yaml", "--run", "runs/one", "--set", "training.epochs=1", *GENES, cwd=elsewhere)
+        run(sys.executable, installed.prefix / "bin/finch-export", "runs/one", "--format", "pytorch", cwd=elsewhere)
+        check((elsewhere / "one-pytorch/model.py").is_file(), "finch-export")
     output = run("bash", installed.prefix / "share/finch/jobs/evolve.sbatch", "configs/sphere.yaml", "--run", "runs/job", cwd=elsewhere,
                  FINCH_RANKS="2")
     check(f"{program} evolve {installed.prefix}/share/finch/configs/sphere.yaml" in output, output)

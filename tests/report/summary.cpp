@@ -451,14 +451,14 @@ TEST_CASE("next: a stopped run is resumed as it was started, in a job or with it
 
 TEST_CASE("next: a trained network is exported for PyTorch, but a program's is not") {
     SmallRun run = converged_run();
-    CHECK(mentions(run.about(Topic::next), "use its network: finch export runs/a --format pytorch\n"));
+    CHECK(mentions(run.about(Topic::next), "use its network: tools/export.py runs/a --format pytorch\n"));
 
     run.trains = false;
-    CHECK_FALSE(mentions(run.about(Topic::next), "finch export"));
+    CHECK_FALSE(mentions(run.about(Topic::next), "export.py"));
 
     SmallRun failed;
     failed.next(std::nan(""));
-    CHECK_FALSE(mentions(failed.about(Topic::next), "finch export"));
+    CHECK_FALSE(mentions(failed.about(Topic::next), "export.py"));
 }
 
 TEST_CASE("next: commands name programs as the user can type them, and oversubscribe a small machine") {
@@ -485,14 +485,14 @@ TEST_CASE("the text has lines of at most 100 columns, except commands; lines of 
     run.next(0.10).parameters = 5000;
     run.next(0.11).parameters = 700;
     run.results = classification_results("validation", 100, 0.9);
-    run.commands.program = std::string(100, 'x');
+    run.commands.exporter = std::string(100, 'x');
     const std::string text = report::summary_text(run.input());
 
     CHECK(mentions(
         text,
         "\n  - 1 other network is equally good, given 100 validation samples: its error is at most 17.44 %, the\n"
         "    upper end of the best one's 95 % interval; 0.0.2 has 700 parameters instead of 5000.\n"));
-    CHECK(mentions(text, "\n  use its network: " + run.commands.program + " export runs/a --format pytorch\n"));
+    CHECK(mentions(text, "\n  use its network: " + run.commands.exporter + " runs/a --format pytorch\n"));
     run.results = classification_results("validation", 1000, 0.9);  // "the" would end in column 101
     CHECK(mentions(report::summary_text(run.input()), " %,\n    the upper end of "));
 }

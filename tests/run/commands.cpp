@@ -38,6 +38,7 @@ TEST_CASE("commands_of: the report and the job script are those of the installat
     make_program(folder / "source/tools/report.py");
     const fs::path installed = make_program(folder / "opt/bin/finch");
     make_program(folder / "opt/bin/finch-report");
+    make_program(folder / "opt/bin/finch-export");
     const fs::path script = make_program(folder / "opt/share/finch/jobs/evolve.sbatch");
 
     const report::Commands of_sources = run::commands_of(built, folder / "source", "");
@@ -51,6 +52,7 @@ TEST_CASE("commands_of: the report and the job script are those of the installat
     const report::Commands with_path = run::commands_of(installed, "/usr", installed.parent_path().string());
     CHECK(with_path.program == "finch");
     CHECK(with_path.report == "finch-report");
+    CHECK(with_path.exporter == "finch-export");
     CHECK(with_path.job_script == script.string());
 
     const report::Commands without_path = run::commands_of(installed, "/usr", "");

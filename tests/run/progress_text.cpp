@@ -29,7 +29,7 @@ ProgressFacts middle() {
             .measure = "error",
             .best = 0.20461,
             .failures = "3 failed",
-            .left = PredictionInterval{30 * 60, 34 * 60, 40 * 60},
+            .left = Estimate{30 * 60, 34 * 60, 40 * 60},
             .running = 2};
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("progress_text: budgets of epochs and hours, and no budget") {
     ProgressFacts facts{.finished = 1, .epochs = 30, .budget_epochs = 400, .used = 0.075, .best = 1.5};
     CHECK(progress_text(facts, batch_log) == "1 evaluation, 30/400 epochs, best loss 1.5");
     facts.budget_epochs.reset();
-    facts.left = PredictionInterval{7200, 7200, 7200};
+    facts.left = Estimate{7200, 7200, 7200};
     CHECK(progress_text(facts, batch_log) == "1 evaluation, best loss 1.5, about 2 h left");
     facts.used.reset();
     facts.left.reset();

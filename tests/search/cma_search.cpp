@@ -34,10 +34,17 @@ double rastrigin(const Genome& x) {
 }  // namespace
 
 TEST_CASE("cmaes reaches 1e-3 on a rotated 20-gene ellipsoid of condition 1e6 with 152 individuals in flight") {
-    const FunctionInstance function(find_function("ellipsoid"), 20, {.shift = true, .rotate = true, .instance = 3});
+    const Function plain{"ellipsoid", 20, 1, {-5, 5}, {0}, "Hansen and Ostermeier 2001", [](std::span<const double> x) {
+                             double value = 0;
+                             for (std::size_t i = 0; i < x.size(); ++i) {
+                                 value += std::pow(1e6, static_cast<double>(i) / 19) * x[i] * x[i];
+                             }
+                             return value;
+                         }};
+    const FunctionInstance function(plain, 20, {.shift = true, .rotate = true, .instance = 3});
     const Found found = search_for(
         CmaEsOptions{}, function_space(function.function(), 20),
-        [&](const Genome& genome) { return function.value(genome, nullptr) - function.minimum(); }, 38'912, 152, 1);
+        [&](const Genome& genome) { return function.value(genome); }, 38'912, 152, 1);
     CHECK(found.best < 1e-3);
 }
 

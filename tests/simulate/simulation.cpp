@@ -77,14 +77,13 @@ TEST_CASE("run: without exchange, random search finds the same best loss as a pl
             for (std::uint32_t sequence = 1; sequence <= 25; ++sequence) {
                 RandomStream random(seed, Purpose::breeding, search::Id::make(0, worker, sequence).value);
                 const search::Genome genome = search::random_genome(config.space, random);
-                best = std::min(best, search::evaluate_without_noise(function, genome));
+                best = std::min(best, function.value(genome));
             }
         }
 
         const Result result = run(config, {20, {60, 0}, 0.001}, seed);
 
         CHECK(result.best == best);
-        CHECK(result.best_without_noise == best);
         CHECK(result.evaluations == 500);
         CHECK(result.hours == doctest::Approx(25 * 60 / 3600.0).epsilon(1e-3));
         CHECK(result.busy_fraction > 0.999);
@@ -158,17 +157,6 @@ TEST_CASE("run: a thousand workers on islands of ten use the budget and end") {
 
     CHECK(result.evaluations == 3000);
     CHECK(result.busy_fraction > 0.3);
-}
-
-TEST_CASE("run: `best_without_noise` is the value of the best genome without the function's noise") {
-    const config::Config config =
-        config::parse("search: {objective: {function: quartic}, budget: {evaluations: 300}}", "test.yaml");
-
-    const Result result = run(config, lognormal_20, 1);
-
-    CHECK(result.best >= 0);
-    CHECK(result.best_without_noise != result.best);
-    CHECK(result.best_without_noise > 0);
 }
 
 TEST_CASE("check: throws ConfigError for a configuration that cannot be simulated") {

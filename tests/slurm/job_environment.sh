@@ -17,7 +17,7 @@ outer=(SLURM_NTASKS=1 SLURM_NNODES=1 SLURM_NTASKS_PER_NODE=1 SLURM_CPUS_PER_TASK
     SLURM_MPI_TYPE=none SLURM_WAIT=1 SLURM_CLUSTERS=other)
 arrange; answers 2 0:12; record_of 2 4 3 2 >"$scratch/record"; act "${outer[@]}"
 check "the step has the nodes, tasks and CPUs of the job, not those of the step around it" \
-    called "srun --mpi=pmix --kill-on-bad-exit=1 --ntasks-per-node=2 --nodes=2 --ntasks=4 --cpus-per-task=3 $scratch"
+    called "srun --mpi=pmix --kill-on-bad-exit=1 --overlap --ntasks-per-node=2 --nodes=2 --ntasks=4 --cpus-per-task=3 $scratch"
 check "it may share the CPUs of the step around it" of_srun SLURM_OVERLAP=1
 for name in SLURM_NTASKS_PER_NODE SLURM_EXPORT_ENV SRUN_EXPORT_ENV SLURM_MEM_PER_NODE SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_HOSTFILE \
     SLURM_DISTRIBUTION SLURM_CPU_BIND SLURM_CPU_BIND_TYPE SLURM_MEM_BIND SLURM_GPUS_PER_TASK SLURM_NTASKS_PER_GPU SLURM_TRES_PER_TASK \
@@ -44,11 +44,11 @@ heterogeneous() {  # prints the record of a job of two components
     printf 'JobId=8 HetJobId=7 HetJobOffset=1 JobName=x\n   JobState=RUNNING\n   Requeue=1 BatchFlag=1\n%s\n' "$(record_of 2 6 2 3)"
 }
 arrange; answers 2 0:12; heterogeneous >"$scratch/two"; during "scontrol-show *" 'cat "$scratch/two"; exit 0'; act SLURM_HET_SIZE=2 SLURM_NTASKS=1
-check "all components of a heterogeneous job take part, each with its tasks and CPUs" called "srun --mpi=pmix --kill-on-bad-exit=1\
+check "all components of a heterogeneous job take part, each with its tasks and CPUs" called "srun --mpi=pmix --kill-on-bad-exit=1 --overlap\
  --het-group=0 --ntasks-per-node=1 --nodes=1 --ntasks=1 --cpus-per-task=4 $scratch/repository/build/finch evolve $scratch/repository/configs/mnist.yaml\
- : --mpi=pmix --kill-on-bad-exit=1 --het-group=1 --ntasks-per-node=3 --nodes=2 --ntasks=6 --cpus-per-task=2 $scratch/repository/build/finch"
+ : --mpi=pmix --kill-on-bad-exit=1 --overlap --het-group=1 --ntasks-per-node=3 --nodes=2 --ntasks=6 --cpus-per-task=2 $scratch/repository/build/finch"
 arrange; answers 2 0:12; during "scontrol-show *" 'exit 1'; act SLURM_HET_SIZE=2
-check "all of them take part if Slurm does not describe them" called "srun --mpi=pmix --kill-on-bad-exit=1 --het-group=0-1 --cpus-per-task=3"
+check "all of them take part if Slurm does not describe them" called "srun --mpi=pmix --kill-on-bad-exit=1 --overlap --het-group=0-1 --cpus-per-task=3"
 arrange; answers 2 0:12; record_of 1 2 1 2 >"$scratch/record"; act SLURM_HET_SIZE=2
 check "a job that a heterogeneous job has submitted is not heterogeneous" not_called --het-group
 

@@ -12,7 +12,7 @@ check "a complete run is not requeued" not_requeued
 check "the run directory is asked once before the start and once after it" times_called "finch status" 2
 check "configs/mnist.yaml is the default" called "evolve $scratch/repository/configs/mnist.yaml"
 check "srun speaks PMIx, ends the ranks of a dead one, and hears of the CPUs" \
-    called "srun --mpi=pmix --kill-on-bad-exit=1 --cpus-per-task=3 $scratch/repository/build/finch evolve"
+    called "srun --mpi=pmix --kill-on-bad-exit=1 --overlap --cpus-per-task=3 $scratch/repository/build/finch evolve"
 check "the deadline comes from squeue where Slurm does not say it" called deadline=1893456000
 
 arrange; answers 2 0:12; echo 137 >"$scratch/srun-code"; act

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""plan.py FINCH CONFIG RANKS [--set KEY=VALUE …]: compares the forecast of finch plan --measure with a search.
+"""plan.py FINCH CONFIG RANKS [--set KEY=VALUE …]: compares the estimate of finch plan --measure with a search.
 
 Plans the search on RANKS ranks of this machine. Then runs the search once for each size of workers that finch plan
-measured, in a temporary folder, and prints the wall time and the forecast."""
+measured, in a temporary folder, and prints the wall time and the estimate."""
 import argparse
 import os
 import pathlib
@@ -11,8 +11,7 @@ import subprocess
 import tempfile
 import time
 
-UNITS = {"hours": 3600, "minutes": 60, "seconds": 1}
-ROW = re.compile(r"^ +(\d+) +(\d+) +([\d.e+-]+) \(([\d.e+-]+) to ([\d.e+-]+)\) +([\d.e+-]+) +([\d.e+]+)(?: \([^)]*\))? +(\w+)$", re.MULTILINE)
+ROW = re.compile(r"^ +(\d+)  .*  (\S+)  +\S+  +\w+$", re.MULTILINE)  # ranks, node-hours
 
 
 def finch(options, folder, *arguments):
@@ -37,13 +36,12 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         plan, seconds = finch(options, folder, "plan", options.config, "--measure", "--measure-seconds", options.measure_seconds)
         print(plan)
-        unit = UNITS[re.search(r"ranks +workers +(hours|minutes|seconds)", plan)[1]]
-        print(f"planned in {seconds:.0f} s\n{'ranks':>6} {'forecast s (90 %)':>28} {'search s':>9} {'search / forecast':>18}")
-        for ranks, _, middle, low, high, *_ in ROW.findall(plan):
+        print(f"planned in {seconds:.0f} s\n{'ranks':>6} {'estimate s':>11} {'search s':>9} {'search / estimate':>18}")
+        for ranks, node_hours in ROW.findall(plan[plan.index(" ranks  threads  genomes"):]):
             run = pathlib.Path(folder) / f"run-{ranks}"
             _, actual = finch(options, folder, "evolve", options.config, "--run", run, "--set", f"workers.ranks={ranks}")
-            forecast, low, high = (float(value) * unit for value in (middle, low, high))
-            print(f"{ranks:>6} {forecast:>10.0f} ({low:.0f} to {high:.0f}) {actual:>9.0f} {actual / forecast:>18.2f}", flush=True)
+            estimate = 3600 * float(node_hours)  # on one node
+            print(f"{ranks:>6} {estimate:>11.0f} {actual:>9.0f} {actual / estimate:>18.2f}", flush=True)
 
 
 main()

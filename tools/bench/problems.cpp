@@ -154,15 +154,38 @@ double sum_along(std::span<const double> x, const Term& term) {
 }
 
 template <int exponent>
-double ellipsoid(std::span<const double> x, RandomStream*) {
+double ellipsoid(std::span<const double> x) {
     return sum_along(x, [](double axis, double xi) { return std::pow(10, exponent * axis) * square(xi); });
 }
 
-double weighted_sum(std::span<const double> x, RandomStream*) {
+double ellipsoid_1e6(std::span<const double> x) {
+    return sum_along(x, [](double axis, double xi) { return std::pow(1e6, axis) * square(xi); });
+}
+
+/// Both terms of Ackley's function are exactly 0 at the origin, and never negative.
+double ackley(std::span<const double> x) {
+    const auto n = static_cast<double>(x.size());
+    const double waves = sum_along(x, [](double, double xi) { return std::cos(2 * std::numbers::pi * xi); }) / n;
+    const double squares = sum_along(x, [](double, double xi) { return square(xi); });
+    return -20 * std::expm1(-0.2 * std::sqrt(squares / n)) - std::exp(1) * std::expm1(waves - 1);
+}
+
+/// The funnels of birastrigin, without its ripples.
+double bisphere(std::span<const double> x) {
+    constexpr double first_funnel = 2.5;
+    const auto n = static_cast<double>(x.size());
+    const double s = 1 - std::sqrt(1 / (2 * std::sqrt(n + 20) - 8.2));
+    const double second_funnel = -std::sqrt((square(first_funnel) - 1) / s);
+    const double first = sum_along(x, [](double, double xi) { return square(xi - first_funnel); });
+    const double second = sum_along(x, [second_funnel](double, double xi) { return square(xi - second_funnel); });
+    return std::min(first, n + s * second);
+}
+
+double weighted_sum(std::span<const double> x) {
     return sum_along(x, [](double axis, double xi) { return std::pow(100, axis) * std::abs(xi); });
 }
 
-double levy(std::span<const double> x, RandomStream*) {
+double levy(std::span<const double> x) {
     const auto w = [x](std::size_t i) { return 1 + (x[i] - 1) / 4; };
     const auto wave = [](double angle) { return square(std::sin(angle)); };
     const double last = w(x.size() - 1);
@@ -173,11 +196,11 @@ double levy(std::span<const double> x, RandomStream*) {
     return value;
 }
 
-double styblinski_tang(std::span<const double> x, RandomStream*) {
+double styblinski_tang(std::span<const double> x) {
     return sum_along(x, [](double, double xi) { return (square(square(xi)) - 16 * square(xi) + 5 * xi) / 2; });
 }
 
-double hartmann(std::span<const double> x, RandomStream*) {
+double hartmann(std::span<const double> x) {
     using Row = std::array<double, 6>;
     constexpr std::array heights{1.0, 1.2, 3.0, 3.2};
     constexpr std::array<Row, 4> steepness{
@@ -197,51 +220,46 @@ double hartmann(std::span<const double> x, RandomStream*) {
     return value;
 }
 
-/// Returns benchmark functions that Finch itself does not have.
-std::vector<Function> make_further_functions() {
-    const auto within = [](double reach) { return std::vector{RealGene{-reach, reach}}; };
+/// A benchmark function that Finch itself does not have, with its smallest value.
+struct FurtherFunction {
+    Function function;
+    double minimum = 0;
+    double minimum_per_gene = 0;  ///< added to `minimum` once per gene
+};
+
+std::vector<FurtherFunction> make_further_functions() {
+    const auto within = [](double reach) { return RealGene{-reach, reach}; };
     const std::string ellipsoids = "Hansen and Ostermeier 2001";
     const std::string library = "Surjanovic and Bingham, Virtual Library of Simulation Experiments";
+    const std::vector<double> best_of_hartmann{0.20168951100670543, 0.15001069182345797, 0.47687397422189703,
+                                               0.2753324304940561,  0.31165161660011326, 0.6573005340656204};
     Function griewank = find_function("griewank");
     griewank.name = "griewank_100";
     griewank.bounds = within(100);
     return {
-        {.name = "ellipsoid_1e2", .bounds = within(5), .optimum = {0}, .source = ellipsoids, .value = ellipsoid<2>},
-        {.name = "ellipsoid_1e4", .bounds = within(5), .optimum = {0}, .source = ellipsoids, .value = ellipsoid<4>},
-        {.name = "weighted_sum",
-         .bounds = within(5),
-         .optimum = {0},
-         .source = "weights from 1 to 100",
-         .value = weighted_sum},
-        {.name = "levy", .bounds = within(10), .optimum = {1}, .source = library, .value = levy},
-        {.name = "styblinski_tang",
-         .bounds = within(5),
-         .optimum = {-2.903534027771177},
-         .source = library,
-         .value = styblinski_tang,
-         .minimum_per_gene = -39.16616570377142},
-        {.name = "hartmann",
-         .default_dimensions = 6,
-         .any_dimensions = false,
-         .bounds = std::vector(6, RealGene{0, 1}),
-         .optimum = {0.20168951100670543, 0.15001069182345797, 0.47687397422189703, 0.2753324304940561,
-                     0.31165161660011326, 0.6573005340656204},
-         .minimum = -3.3223680114155147,
-         .source = library,
-         .value = hartmann},
-        griewank,
+        {{"ellipsoid", 20, 1, within(5), {0}, ellipsoids, ellipsoid_1e6}},
+        {{"ellipsoid_1e2", 2, 1, within(5), {0}, ellipsoids, ellipsoid<2>}},
+        {{"ellipsoid_1e4", 2, 1, within(5), {0}, ellipsoids, ellipsoid<4>}},
+        {{"ackley", 20, 1, within(32.768), {0}, "Ackley 1987, with Bäck's constants 20, 0.2 and 2 pi", ackley}},
+        {{"bisphere", 30, 2, within(5.12), {2.5}, "Lunacek, Whitley and Sutton 2008", bisphere}},
+        {{"weighted_sum", 2, 1, within(5), {0}, "weights from 1 to 100", weighted_sum}},
+        {{"levy", 2, 1, within(10), {1}, library, levy}},
+        {{"styblinski_tang", 2, 1, within(5), {-2.903534027771177}, library, styblinski_tang}, 0, -39.16616570377142},
+        {{"hartmann", 6, 6, {0, 1}, best_of_hartmann, library, hartmann}, -3.3223680114155147},
+        {griewank},
     };
 }
 
-const Function& find_any_function(const std::string& name) {
-    static const std::vector<Function> further = make_further_functions();
-    const auto found = std::ranges::find(further, name, &Function::name);
-    return found != further.end() ? *found : find_function(name);
+FurtherFunction find_any_function(const std::string& name) {
+    const std::vector<FurtherFunction> further = make_further_functions();
+    const auto found = std::ranges::find(further, name, [](const FurtherFunction& one) { return one.function.name; });
+    return found != further.end() ? *found : FurtherFunction{find_function(name)};
 }
 
 Problem function_problem(const std::string& name, std::uint64_t seed) {
     const auto colon = name.find(':');
-    const Function& function = find_any_function(name.substr(0, colon));
+    const auto any = std::make_shared<const FurtherFunction>(find_any_function(name.substr(0, colon)));
+    const Function& function = any->function;
     Transform transform{.instance = static_cast<std::int64_t>(seed)};
     int dimensions = function.default_dimensions;
     for (auto from = colon; from != std::string::npos;) {
@@ -255,12 +273,11 @@ Problem function_problem(const std::string& name, std::uint64_t seed) {
         }
         from = to;
     }
-    const auto instance = std::make_shared<const FunctionInstance>(function, dimensions, transform);
+    const double minimum = any->minimum + dimensions * any->minimum_per_gene;
+    const auto truth = [any, minimum, instance = FunctionInstance(function, dimensions, transform)](
+                           const Genome& genome) { return instance.value(genome) - minimum; };
     return {function_space(function, dimensions),
-            [instance](const Genome& genome, RandomStream& noise) {
-                return std::vector{instance->value(genome, &noise) - instance->minimum()};
-            },
-            [instance](const Genome& genome) { return instance->value(genome, nullptr) - instance->minimum(); }};
+            [truth](const Genome& genome, RandomStream&) { return std::vector{truth(genome)}; }, truth};
 }
 
 /// Returns a problem of 30 genes in [-5.12, 5.12] with two funnels. Their centers are random in [-3, 3]. The narrow

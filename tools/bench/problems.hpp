@@ -29,8 +29,9 @@ struct Problem {
 ///   trainings:FOLDER: a space of choices. The runs in FOLDER recorded trainings of every genome (trainings.py). A
 ///     measurement is one recorded training of the genome. The true value is the mean of the recorded trainings;
 ///   NAME[:DIMENSIONS][:shifted|:rotated]: a benchmark function; `rotated` also shifts. NAME is a function of Finch, or
-///     ellipsoid_1e2, ellipsoid_1e4 (condition number 1e2 or 1e4), weighted_sum (Σ w |x|, w from 1 to 100, [-5, 5]),
-///     levy ([-10, 10]), styblinski_tang ([-5, 5]), hartmann (6 genes in [0, 1]) or griewank_100 (in [-100, 100]).
+///     ellipsoid, ellipsoid_1e2, ellipsoid_1e4 (condition number 1e6, 1e2 or 1e4), ackley, bisphere, weighted_sum
+///     (Σ w |x|, w from 1 to 100, [-5, 5]), levy ([-10, 10]), styblinski_tang ([-5, 5]), hartmann (6 genes in [0, 1])
+///     or griewank_100 (in [-100, 100]).
 /// `seed` determines the table, the centers, the shift and the rotation. Throws ConfigError.
 [[nodiscard]] Problem find_problem(const std::string& name, std::uint64_t seed);
 

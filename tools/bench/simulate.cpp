@@ -62,13 +62,13 @@ void simulate_runs(const Arguments& options) {
     std::vector<simulate::Result> results;
     for (const std::uint64_t seed : seeds) {
         const simulate::Result& result = results.emplace_back(simulate::run(config, simulation, seed));
-        fmt::print("{}", simulate::row(config, result));
+        fmt::print("{}", simulate::row(result));
         std::fflush(stdout);
         if (options.csv) {
             write_line(csv, *options.csv, simulate::csv_row(config, simulation, result));
         }
     }
-    fmt::print("{}", results.size() > 1 ? simulate::summary(config, results) : "");
+    fmt::print("{}", results.size() > 1 ? simulate::summary(results) : "");
 }
 
 }  // namespace

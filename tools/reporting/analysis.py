@@ -1,8 +1,8 @@
-"""Computes data for reports from the tables of a run: importance of genes, ancestors, busy times of workers."""
+"""Computes data for reports from the tables of a run: a forest over the genes, ancestors, busy times of workers.
+Statistics that finch computes come from `finch show` (run.py)."""
 import numpy as np
 import pandas
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.inspection import permutation_importance
 from sklearn.model_selection import train_test_split
 
 FEWEST = 20  # individuals that a forest needs at least
@@ -29,21 +29,18 @@ def coordinates(gene, values):
 
 
 def features(run, table):
-    """Returns the features (individuals, columns), and the index of the gene of each column.
+    """Returns the features (individuals, columns) of a forest.
 
     A gene is one column. A choice of more than two options has one column per option, since the options have no order.
     """
-    columns, owner = [], []
-    for place, gene in enumerate(run.genes):
+    columns = []
+    for gene in run.genes:
         values = coordinates(gene, table[gene.name])
         if gene.kind == "choice" and len(gene.options) > 2:
-            for option in range(len(gene.options)):
-                columns.append((values == option).astype(float))
-                owner.append(place)
+            columns += [(values == option).astype(float) for option in range(len(gene.options))]
         else:
             columns.append(values)
-            owner.append(place)
-    return np.column_stack(columns), np.array(owner)
+    return np.column_stack(columns)
 
 
 class Forest:
@@ -55,50 +52,16 @@ class Forest:
     def __init__(self, run):
         table = thinned(run.complete, MOST)
         self.run = run
-        x, self.owner = features(run, table)
+        x = features(run, table)
         y = table.loss.rank(pct=True).to_numpy()
         known_x, unseen_x, known_y, unseen_y = train_test_split(x, y, test_size=0.3, random_state=0)
         self.model = RandomForestRegressor(200, min_samples_leaf=2, max_features=0.7, random_state=0).fit(known_x, known_y)
         self.score = self.model.score(unseen_x, unseen_y)
-        self.score_interval = self._score_interval(unseen_y, self.model.predict(unseen_x))
         self.samples = len(table)
-        self.importance, self.deviation = self._importance(unseen_x, unseen_y)
 
     @staticmethod
     def fits(run):
         return len(run.complete) >= FEWEST and len(run.genes) > 0 and run.complete.loss.nunique() > 1
-
-    def _importance(self, x, y):
-        """Returns the decrease of R² on unseen individuals if the values of a gene are shuffled, for each gene.
-
-        This is the mean and the standard deviation of 20 shuffles (Breiman 2001;
-        sklearn.inspection.permutation_importance). All columns of a choice are shuffled together.
-        """
-        if (np.bincount(self.owner) == 1).all():
-            result = permutation_importance(self.model, x, y, n_repeats=20, random_state=0)
-            return result.importances_mean, result.importances_std
-        random = np.random.default_rng(0)
-        falls = np.empty((len(self.run.genes), 20))
-        for gene in range(len(self.run.genes)):
-            columns = np.flatnonzero(self.owner == gene)
-            for turn in range(20):
-                shuffled = x.copy()
-                shuffled[:, columns] = x[random.permutation(len(x))][:, columns]
-                falls[gene, turn] = self.score - self.model.score(shuffled, y)
-        return falls.mean(axis=1), falls.std(axis=1)
-
-    @staticmethod
-    def _score_interval(y, predicted, resamples=1000):
-        """Returns the 95 % interval of R², by a bootstrap of the unseen individuals."""
-        drawn = np.random.default_rng(0).integers(len(y), size=(resamples, len(y)))
-        residuals = ((y - predicted) ** 2)[drawn].sum(axis=1)
-        spread = y[drawn].var(axis=1) * len(y)
-        scores = 1 - residuals[spread > 0] / spread[spread > 0]
-        return tuple(np.quantile(scores, [0.025, 0.975])) if len(scores) else (-np.inf, 1.0)
-
-    def order(self):
-        """Returns the genes, the most important first."""
-        return [self.run.genes[place] for place in np.argsort(-self.importance)]
 
     def surface(self, first, second, x, y):
         """Returns predicted ranks (len(y), len(x)): the mean over 100 individuals, which give the values of the other
@@ -111,7 +74,7 @@ class Forest:
             points = pandas.DataFrame({gene.name: [row[gene.name]] * grid_x.size for gene in self.run.genes if gene.name not in names})
             points[first.name] = np.asarray(x)[grid_x.ravel()]
             points[second.name] = np.asarray(y)[grid_y.ravel()]
-            sums += self.model.predict(features(self.run, points)[0])
+            sums += self.model.predict(features(self.run, points))
         return (sums / len(table)).reshape(grid_x.shape)
 
 
@@ -123,48 +86,6 @@ def best_so_far(run):
     table = run.measured.assign(evaluations=lambda rows: np.searchsorted(ends, rows.finished, side="right"))
     counted = table[(table.outcome != "pruned") & (table.violation == 0)]
     return table, counted[counted.loss < counted.loss.cummin().shift(fill_value=np.inf)]
-
-
-def wilson_interval(events, samples):
-    """Returns the 95 % interval of a rate (Wilson, Journal of the American Statistical Association 22, 1927)."""
-    z, rate = 1.959964, events / samples
-    centre = (rate + z * z / (2 * samples)) / (1 + z * z / samples)
-    half = z / (1 + z * z / samples) * np.sqrt(rate * (1 - rate) / samples + z * z / (4 * samples ** 2))
-    return max(0.0, centre - half), min(1.0, centre + half)
-
-
-def sample_losses(run):
-    """Returns the loss of each validation sample of models/best.h5, if their mean is the recorded loss."""
-    scores, truth, guess = (run.best.get(f"validation/{name}") for name in ("scores", "truth", "predictions"))
-    if scores is not None and truth is not None and len(truth):
-        candidates = [-np.log(np.maximum(1e-30, scores[np.arange(len(truth)), truth].astype(float)))]
-    elif guess is not None and truth is not None and len(truth) and guess.shape == truth.shape:
-        distance = np.abs(guess.astype(float) - truth).reshape(len(truth), -1)
-        candidates = [(distance ** power).mean(axis=1) for power in (2, 1)]
-    else:
-        return None
-    recorded = float(run.best["validation/loss"])
-    return next((losses for losses in candidates if abs(losses.mean() - recorded) <= 1e-3 * abs(recorded)), None)
-
-
-def interval_of_best(run):
-    """Returns the 95 % interval of the best individual's loss, given the validation samples; None if these are unknown.
-
-    It is Wilson's for an error. For a loss it is a bootstrap of the samples of models/best.h5, moved to the best loss.
-    """
-    samples = len(run.best.get("validation/index", []))
-    if not samples or run.complete.empty:
-        return None
-    best = float(run.ranked.loss.iloc[0])
-    if run.measure.is_rate:
-        return wilson_interval(round(best * samples), samples)
-    losses = sample_losses(run)
-    if losses is None:
-        return None
-    random = np.random.default_rng(0)
-    means = [losses[random.integers(samples, size=samples)].mean() for _ in range(1000)]
-    low, high = np.quantile(means, [0.025, 0.975])
-    return best + low - losses.mean(), best + high - losses.mean()
 
 
 def expected_best(losses, most=100):
@@ -192,37 +113,6 @@ def random_losses(run):
     """Returns the losses of the random individuals of a run; infinity without a loss of a complete training."""
     rows = run.ended[run.ended.operator == "random"]
     return rows.loss.where((rows.outcome == "evaluated") & np.isfinite(rows.loss), np.inf).to_numpy(float)
-
-
-def hypervolume(points, reference):
-    """Returns the area between `points` (individuals, 2) and the reference point that the points dominate."""
-    front = points[(points < reference).all(axis=1)]
-    area, height = 0.0, reference[1]
-    for x, y in front[np.lexsort((front[:, 1], front[:, 0]))]:
-        if y < height:
-            area += (reference[0] - x) * (height - y)
-            height = y
-    return area
-
-
-def hypervolumes(points):
-    """Returns the reference point, and the hypervolume after each of `points` (individuals, 2) as a share of the box
-    between the reference point and the smallest values. Returns None if the front is one point.
-
-    The reference point is the largest value of each objective in the final front, and a tenth of the front's range more.
-    """
-    final = points[front_of(points)]
-    low, high = final.min(axis=0), final.max(axis=0)
-    if not (high > low).all():
-        return None
-    reference = high + 0.1 * (high - low)
-    front, shares = np.empty((0, 2)), []
-    for point in points:
-        if not (front <= point).all(axis=1).any():
-            front = np.vstack([front[~(point <= front).all(axis=1)], point])
-            area = hypervolume(front, reference)
-        shares.append(area / np.prod(reference - low))
-    return reference, shares
 
 
 def ancestors(run, name, most=150):

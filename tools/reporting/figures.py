@@ -74,7 +74,7 @@ def add_random_search(plot, run):
 
 def add_best(plot, run, table):
     """Adds the best individual, with the 95 % interval of its loss."""
-    best, interval = run.ranked.iloc[0], analysis.interval_of_best(run)
+    best, interval = run.ranked.iloc[0], run.best_interval
     shown, error = run.measure.shown, {}
     if interval:
         error = {"error_y": {"type": "data", "symmetric": False, "array": [shown(interval[1] - best.loss)], "arrayminus": [shown(best.loss - interval[0])],
@@ -218,27 +218,24 @@ def slices(run):
     return made
 
 
-def importance(forest):
-    order = np.argsort(forest.importance)
-    means, errors = forest.importance[order], 2 * forest.deviation[order]
-    is_known = means > errors
-    made = figure(height=110 + 34 * len(order), margin={"l": 170, "r": 120})
-    made.add_bar(x=numbers(np.maximum(0, means)), y=[forest.run.genes[place].name for place in order], orientation="h",
-                 marker={"color": [BLUE if known else PALE for known in is_known]}, hovertemplate="%{y}: %{customdata}<extra></extra>",
-                 customdata=[f"{mean:.3f} ± {error:.3f}" for mean, error in zip(means, errors)],
-                 error_x={"type": "data", "symmetric": False, "array": numbers(np.maximum(0, means + errors) - np.maximum(0, means)),
-                          "arrayminus": numbers(np.maximum(0, means) - np.maximum(0, means - errors)), "color": MUTED})
-    for place, (mean, error, known) in enumerate(zip(means, errors, is_known)):
-        made.add_annotation(x=float(max(0, mean + error)), y=place, text=f"{mean:.2f}" if known else "0 within error", showarrow=False, xanchor="left",
-                            xshift=8, font={"color": MUTED})
-    made.update_xaxes(title="fall of R² when the gene is shuffled", rangemode="tozero")
+def importance(shares):
+    """Draws the share of variance that each gene explains. `shares`: Run.gene_shares."""
+    names = sorted(shares, key=shares.get)
+    made = figure(height=110 + 34 * len(names), margin={"l": 170, "r": 120})
+    made.add_bar(x=[shares[name] for name in names], y=names, orientation="h", marker={"color": BLUE}, hovertemplate="%{y}: %{x:.3f}<extra></extra>")
+    for place, name in enumerate(names):
+        made.add_annotation(x=shares[name], y=place, text=f"{shares[name]:.2f}" if shares[name] else "within chance", showarrow=False, xanchor="left", xshift=8,
+                            font={"color": MUTED})
+    made.update_xaxes(title="share of the variance of the ranks", rangemode="tozero")
     return made
 
 
 def contours(forest):
-    """Draws the ranks that the forest predicts for each pair of the four most important genes. A menu selects the
+    """Draws the ranks that the forest predicts for each pair of the four genes that matter most. A menu selects the
     pair."""
-    genes, run = forest.order()[:4], forest.run
+    run = forest.run
+    shares = run.gene_shares or {}
+    genes = sorted(run.genes, key=lambda gene: -shares.get(gene.name, 0))[:4]
     if len(genes) < 2:
         return "The search space has one gene."
     table = analysis.thinned(run.complete, 500)
@@ -306,20 +303,21 @@ def pareto(run):
 
 def hypervolume(run):
     """Returns the figure of the hypervolume against evaluations, and a sentence that names the reference point."""
-    table = run.on_fronts(analysis.best_so_far(run)[0])
-    found = analysis.hypervolumes(run.objective_values(table)) if len(run.objectives) == 2 and len(table) else None
-    if found is None:
+    found = run.shown.get("hypervolume")
+    if len(run.objectives) != 2 or found is None:
         return None, ""
-    reference, shares = found
+    table = run.on_fronts(analysis.best_so_far(run)[0])
+    enlarged = {step["id"]: step["share"] for step in found["course"]}
+    shares = table.index.to_series().map(enlarged).ffill().fillna(0)
     made = figure(height=300)
     made.add_scatter(x=numbers(table.evaluations), y=numbers(shares), mode="lines", line={"shape": "hv", "width": 3, "color": BLUE}, name="hypervolume",
                      text=list(table.index), hovertemplate="%{text}: %{y:.4f}<extra></extra>")
     made.update_xaxes(title="evaluations")
     made.update_yaxes(title="hypervolume", rangemode="tozero")
-    cost, reference[1] = run.objectives[1].lstrip("-"), reference[1] * (-1 if run.objectives[1].startswith("-") else 1)
+    loss, other = found["reference"].values()
     return made, (f"The hypervolume is the area that the front dominates, as a share of the box between the smallest values and the reference point. The reference "
-                  f"point is the largest values in the front, and a tenth of the front's range more: {run.measure.name} {run.measure.text(reference[0])}, "
-                  f"{cost} {number_text(float(f'{reference[1]:.4g}'))}.")
+                  f"point is the largest values in the front, and a tenth of the front's range more: {run.measure.name} {run.measure.text(loss)}, "
+                  f"{run.objectives[1].lstrip('-')} {number_text(float(f'{other:.4g}'))}.")
 
 
 def confusion(run):

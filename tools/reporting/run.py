@@ -1,19 +1,17 @@
-"""Reads the files of a run into pandas tables. Reads only population.h5, models/best.h5 and the lock
-(docs/files.md)."""
+"""Reads the files of a run into pandas tables: population.h5 and models/best.h5 (docs/files.md). The state and the
+statistics of a run come from `finch show`."""
 import dataclasses
-import fcntl
-import os
+import functools
 import pathlib
-import struct
-import time
 
 import h5py
 import numpy as np
 import pandas
 import yaml
 
+from .program import ask, shown
+
 WORKER_BITS, SEQUENCE_BITS = 20, 32
-WATCHED_SECONDS = 20  # the holder of a lock rewrites it every 10 s
 RANKED = ("evaluated", "pruned")  # outcomes of individuals that are ranked by their loss
 COST_COLUMNS = {"parameters": "parameters", "seconds": "training_seconds", "joules": "joules", "accuracy": "accuracy"}  # in /individuals
 
@@ -158,14 +156,27 @@ class Run:
         """True if the individuals are networks."""
         return isinstance(self.objectives[0], str)
 
+    @functools.cached_property
+    def shown(self):
+        """The results of the run as finch computes them: the JSON object of `finch show`."""
+        return shown(self.path)
+
     @property
     def state(self):
         """Returns the state of the run, in the words of `finch status`."""
-        if is_locked(self.path / "lock"):
-            return "running"
-        recorded = str(self.attributes.get("state", "interrupted"))
-        recorded = {"running": "interrupted", "stopped": "stopped early", "terminated": "stopped early"}.get(recorded, recorded)
-        return recorded + " without a result" * (recorded == "complete" and self.complete.empty)
+        return self.shown["state"]
+
+    @property
+    def best_interval(self):
+        """Returns the 95 % interval of the best individual's loss, given the validation samples; None if it is unknown."""
+        return self.shown["statistics"]["best_interval"]
+
+    @property
+    def gene_shares(self):
+        """Returns {gene: share of the variance of the losses' ranks that it explains}, in the order of the genes. A gene
+        that does not matter beyond chance has 0. Returns None if there are too few results."""
+        shares = self.shown["statistics"]["gene_shares"]
+        return None if shares is None else dict(zip((gene.name for gene in self.genes), shares))
 
     @property
     def measured(self):
@@ -221,50 +232,10 @@ class Run:
         return sums[np.searchsorted(ended.finished, np.asarray(times), side="right")]
 
 
-def is_alive(process):
-    """True if a process of this machine runs and is not a zombie."""
-    try:
-        return pathlib.Path(f"/proc/{int(process)}/stat").read_text(errors="replace").rpartition(") ")[2][:1] not in ("", "Z")
-    except (OSError, ValueError):
-        return False
-
-
-def is_here(holder):
-    """True if the holder of a lock is a process of this machine. A lock without `machine` is compared by host name."""
-    if "machine" not in holder:
-        return holder.get("host") == os.uname().nodename
-    try:
-        boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return holder["machine"] == f"{boot} {os.readlink('/proc/self/ns/pid')}"
-    except OSError:
-        return False
-
-
-def is_locked(path):
-    """True if a process holds the lock of a run. Approximates the check of `finch status` (src/store/run_lock.cpp).
-
-    An fcntl lock of the kernel proves a holder. The kernel may know only the locks of its own node, so the process in
-    the file counts, too. If this process is on another machine, the function waits for its heartbeat.
-    """
-    try:
-        with open(path, "rb") as file:
-            holder = dict(line.partition(" ")[::2] for line in file.read(4096).decode(errors="replace").splitlines())
-            try:
-                lock = fcntl.fcntl(file, fcntl.F_OFD_GETLK, struct.pack("@hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0))
-                if struct.unpack("@hhqqi4x", lock)[0] != fcntl.F_UNLCK:
-                    return True
-            except OSError:
-                pass  # the file system does not support locks
-        if not holder.get("heartbeat") or is_here(holder):
-            return bool(holder.get("heartbeat")) and is_alive(holder.get("process"))
-        seen = path.stat().st_mtime_ns
-        for _ in range(WATCHED_SECONDS):
-            time.sleep(1)
-            if path.stat().st_mtime_ns != seen:
-                return path.stat().st_size > 0
-    except OSError:
-        pass
-    return False
+def is_running(path):
+    """True if a process of finch works in the run directory."""
+    codes = {0: False, 75: False, 76: False, 77: True, 78: False}  # docs/operations.md
+    return codes[ask("status", path, codes=codes)[1]]
 
 
 def id_text(number):

@@ -49,16 +49,16 @@ def summary(run):
         rows |= energy_of_all(table)
     if len(ranked):
         best = ranked.iloc[0]
-        rows |= {"best": best.name, f"its {run.measure.name}": with_interval(run.measure.text, float(best.loss), analysis.interval_of_best(run))}
+        rows |= {"best": best.name, f"its {run.measure.name}": with_interval(run.measure.text, float(best.loss), run.best_interval)}
         if np.isfinite(best.accuracy):
             rows["its validation accuracy"] = f"{100 * best.accuracy:.2f} %"
         if np.isfinite(best.joules) and not best.reused_from:
             rows["its energy"] = energy(float(best.joules))
         rows["its genes"] = genes_text(run, best)
     if "test/accuracy" in run.best:
-        rate, samples = float(run.best["test/accuracy"]), len(run.best.get("test/index", []))
-        interval = analysis.wilson_interval(round(rate * samples), samples) if samples else None
-        rows["accuracy on the test set"] = with_interval(lambda value: f"{100 * value:.2f} %", rate, interval)
+        of_error = run.shown["statistics"]["test_error_interval"]
+        interval = of_error and [1 - end for end in reversed(of_error)]
+        rows["accuracy on the test set"] = with_interval(lambda value: f"{100 * value:.2f} %", float(run.best["test/accuracy"]), interval)
     if "test/macro_f1" in run.best:
         rows["macro F1 on the test set"] = f"{float(run.best['test/macro_f1']):.4f}"
     return rows
@@ -132,18 +132,20 @@ def add_genes(page, run):
     page.section("Each gene", f"Later individuals have stronger colours: where they gather is where the search went. The star is the best, {run.ranked.index[0]}.")
     page.figure(figures.slices(run))
     page.section("What mattered")
+    shares = run.gene_shares
+    if shares is None:
+        page.figure("Too few individuals were trained to their end to tell.")
+    else:
+        page.text(f"A bar is the share of the variance of the {measure}'s ranks that the gene explains, alone. The summary names the same genes. A gene without a bar "
+                  "does not matter beyond chance. The search sampled good regions most, so the bars describe those regions.")
+        page.figure(figures.importance(shares))
+    page.section("Pairs of genes")
     if not analysis.Forest.fits(run):
         page.figure(f"Fewer than {analysis.FEWEST} individuals were trained to their end, or all are alike: too few to tell.")
         return
     forest = analysis.Forest(run)
-    low, high = forest.score_interval
-    verdict = "so the bars can be believed" if low > 0.5 else "so the bars are weak evidence" if low > 0.1 else "so the forest may have learnt next to nothing"
-    page.text(f"A random forest of 200 trees learns the rank of the {measure} from the genes of {forest.samples} individuals. On the 30 % that it has not seen, its R² is "
-              f"{forest.score:.2f} (95 % interval: {low:.2f} to {high:.2f}), {verdict}. A bar is the fall of R² if the values of one gene are shuffled: the mean of 20 "
-              "times, and two standard deviations. The search sampled good regions most, so these bars describe those regions.")
-    page.figure(figures.importance(forest))
-    page.section("Pairs of genes", "The ranks that this forest predicts over two genes, on average over the other genes of the run; 0 is the best. Dots are individuals, "
-                                   "and the star is the best.")
+    page.text(f"The ranks that a random forest of 200 trees predicts over two genes, on average over the other genes of the run; 0 is the best. Dots are individuals, and "
+              f"the star is the best. The forest learns from the genes of {forest.samples} individuals; its R² on the 30 % that it has not seen is {forest.score:.2f}.")
     page.figure(figures.contours(forest))
 
 
@@ -190,7 +192,7 @@ def add_progress(page, runs):
     runs = [run for run in runs if len(run.measured)]
     page.section("Progress", f"The smallest {' or '.join(dict.fromkeys(run.measure.name for run in runs))} so far.")
     if len(runs) == 1:
-        interval = " Its bar is the 95 % interval, given the validation samples." if analysis.interval_of_best(runs[0]) else ""
+        interval = " Its bar is the 95 % interval, given the validation samples." if runs[0].best_interval else ""
         page.text(f"The star is the best, {runs[0].ranked.index[0]}.{interval}" if len(runs[0].complete) else "")
         count = len(analysis.random_losses(runs[0]))
         if count >= figures.FEWEST_RANDOM:

@@ -29,8 +29,8 @@ struct PlanOptions {
 [[nodiscard]] int plan(const PlanOptions& options);
 
 /// Collective over the world. Prints the same as plan(), then trains some genomes of the search space on all ranks, in
-/// workers of 1, 2, 4 … ranks. Prints the training times, the predicted duration of the search for each layout, the
-/// fastest layout, and an sbatch command for it. Returns the exit code on rank 0.
+/// workers of 1, 2, 4 … ranks. Prints the training times, the estimated duration of the search for each size of
+/// workers, and an sbatch command for the best one. Returns the exit code on rank 0.
 [[nodiscard]] int measure_plan(const comm::Session& session, const PlanOptions& options);
 
 /// Collective over the world. Evaluates the first individual of the search on all ranks as one worker. Prints the
@@ -45,9 +45,10 @@ struct Question {
     int gpus_per_node = 0;
     bool ranks_are_known = true;  ///< false: --nodes without --ranks-per-node, so one rank per node
 };
-/// Returns the nodes that the options give, otherwise the nodes of the Slurm allocation. If there is none, prints that
-/// the plan is for this machine, and returns it with ranks for all its cores.
-[[nodiscard]] Question question_of(const PlanOptions& options, const config::Config& config);
+/// Returns the nodes that the options give, otherwise the nodes of the Slurm allocation, otherwise `ranks_here`. If all
+/// are empty, prints that the plan is for this machine, and returns it with ranks for all its cores.
+[[nodiscard]] Question question_of(const PlanOptions& options, const config::Config& config,
+                                   std::vector<std::string> ranks_here = {});
 
 /// Returns the checked configuration. Prints notes about the first guesses (search.first).
 [[nodiscard]] config::Config load_to_plan(const PlanOptions& options);

@@ -20,18 +20,20 @@
 /// need MPI, the other verbs do not.
 namespace finch::app {
 
-enum class ExportFormat { csv, json, pytorch, onnx };
-constexpr std::array<std::string_view, 4> words_of(ExportFormat) {
-    return {"csv", "json", "pytorch", "onnx"};
+enum class ExportFormat { csv, json };
+constexpr std::array<std::string_view, 2> words_of(ExportFormat) {
+    return {"csv", "json"};
 }
+/// The formats that finch-export (tools/export.py) writes.
+inline constexpr std::array<std::string_view, 5> formats_of_script{"pytorch", "onnx", "trace", "graphml", "optuna"};
 
 struct ExportOptions {
     std::filesystem::path run;
     std::string format;  ///< one of the words of ExportFormat
     std::optional<std::filesystem::path> output;
 };
-/// Exports every individual of a run as CSV or JSON, or its best network for PyTorch or ONNX. Throws ConfigError if the
-/// format is unknown, the run does not exist, or the output cannot be written.
+/// Exports every individual of a run as CSV or JSON. Throws ConfigError if the format is unknown, the run does not
+/// exist, or the output cannot be written. The message for a format of finch-export contains its command.
 [[nodiscard]] int export_run(const ExportOptions& options);
 
 /// Prints the state and progress of a run as one line. `options.config`: a run directory or a configuration.

@@ -22,7 +22,8 @@ struct Terminal {
 [[nodiscard]] Terminal terminal_of(int columns, const std::function<std::string(const char*)>& variable);
 
 /// The standard output of this process. Open MPI's mpirun gives every rank a pseudo-terminal and forwards the output,
-/// so under mpirun this is the standard output of mpirun. The size is measured again at each call.
+/// so under mpirun this is the standard output of mpirun. mpirun of Open MPI 5 forwards only complete lines, so no line
+/// can be rewritten. The size is measured again at each call.
 [[nodiscard]] Terminal terminal();
 
 /// Returns how a cut text ends on `terminal`.

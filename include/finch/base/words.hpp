@@ -15,26 +15,7 @@ namespace finch {
 /// Returns the word in `known` that is nearest to `word`, or nothing if no word is near enough to be the intended one.
 [[nodiscard]] std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string> known);
 
-/// Finch's word for something, and the words for it in other tools (PyTorch, Keras, Optuna, Propulate, …).
-struct Synonyms {
-    std::string_view own;      ///< a key, a choice, an option or a verb
-    std::string_view typed;    ///< what people type, separated by blanks
-    std::string_view shown{};  ///< how a message shows `own`: "scale: log"; empty: 'own' in quotes
-};
-[[nodiscard]] std::span<const Synonyms> synonyms();
-
-/// Returns true if two words differ only in case, '_', '-', blanks, a qualification or arguments: AdamW and adamw,
-/// batchSize and batch_size, torch.nn.ReLU() and relu.
-[[nodiscard]] bool is_same_word(std::string_view a, std::string_view b);
-
-/// Returns the word in `known` that means the same as `word`: the same word, or Finch's word for it. Returns nothing if
-/// no word in `known` means the same.
-[[nodiscard]] std::optional<std::string> own_word(std::string_view word, std::span<const std::string> known);
-/// Returns own_word(word, known), otherwise nearest_word(word, known).
-[[nodiscard]] std::optional<std::string> meant_word(std::string_view word, std::span<const std::string> known);
-
-/// Returns " (did you mean 'epochs'?)" for the word in `known` that means the same as `word` or is nearest to it.
-/// Returns an empty text if there is none.
+/// Returns " (did you mean 'epochs'?)" for nearest_word(word, known). Returns an empty text if there is none.
 [[nodiscard]] std::string did_you_mean(std::string_view word, std::span<const std::string> known);
 
 /// Returns the words in one text, with `separator` between them: "a, b, c".

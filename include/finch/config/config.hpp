@@ -125,6 +125,9 @@ public:
     /// Returns the recipe of the individual with `genome`: every gene is replaced by its value. Requires trains().
     /// Throws ConfigError with the key's path if the values do not fit together.
     [[nodiscard]] train::Recipe recipe(const search::Genome& genome, std::uint64_t individual) const;
+    /// Returns the sections model and training of the individual with `genome` as a JSON object: every gene is replaced
+    /// by its value, and every key has a value. Requires trains().
+    [[nodiscard]] std::string recipe_json(const search::Genome& genome) const;
     /// Returns the propagator options of `island`.
     [[nodiscard]] const search::PropagatorOptions& propagator_of(int island) const;
     /// Replaces populations that are multiples of an island's number of workers by numbers.

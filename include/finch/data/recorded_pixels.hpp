@@ -2,9 +2,6 @@
 
 #include "finch/base/named_array.hpp"
 #include "finch/data/dataset.hpp"
-#include "finch/data/normalisation.hpp"
-
-#include <cstdint>
 
 /// Properties of the training pixels, recorded in a network's file.
 namespace finch::data {
@@ -16,17 +13,5 @@ void record_pixels(NamedArrays& arrays, const Dataset& set, const Options& optio
 /// Sets mean and deviation of `set` to the recorded values, for options with `auto`, and the number of classes to the
 /// recorded one, if it is larger. Throws ConfigError if the pixels of `set` do not have the recorded type.
 void take_recorded_pixels(const NamedArrays& arrays, Dataset& set);
-
-/// The images that a network was trained with, as record_pixels() recorded them.
-struct RecordedImages {
-    std::int64_t height = 0;
-    std::int64_t width = 0;
-    std::int64_t channels = 0;
-    std::int64_t outputs = 0;
-    bool float_pixels = false;
-    Normalisation normalisation{};
-};
-/// Throws FileError if a record is missing or damaged.
-[[nodiscard]] RecordedImages recorded_images(const NamedArrays& arrays);
 
 }  // namespace finch::data

@@ -57,7 +57,7 @@ private:
     std::size_t most_retries_;
     std::deque<search::Id> waiting_;  ///< for a retry
     bool has_result_;                 ///< of any start
-    std::set<std::string> told_;      ///< nodes or workers that a warning named
+    std::set<std::string> named_;     ///< nodes or workers that a warning named
     std::int64_t ended_ = 0;
     std::int64_t results_ = 0;  ///< with a duration
     double mean_seconds_ = 1;   ///< of these results

@@ -38,6 +38,7 @@ struct Sentence {
 struct Commands {
     std::string program = "finch";
     std::string report = "tools/report.py";
+    std::string exporter = "tools/export.py";
     std::string job_script = "jobs/evolve.sbatch";
     bool is_root = false;         ///< mpirun refuses root without --allow-run-as-root
     std::int64_t most_ranks = 0;  ///< more ranks need mpirun's --oversubscribe; 0: unknown
@@ -64,5 +65,10 @@ struct SummaryInput {
 
 /// The same as indented lines of at most 100 columns below the line "summary"; commands are never wrapped.
 [[nodiscard]] std::string summary_text(const SummaryInput& input);
+
+/// The statistics of the summary as a JSON object: `best_interval` and `test_error_interval`, the 95 % intervals of the
+/// best loss and of the error on the test set, and `gene_shares`, the share of the variance of the losses' ranks that
+/// each gene of the space explains. null: unknown; the share of a gene that does not matter beyond chance is 0.
+[[nodiscard]] std::string statistics_json(const SummaryInput& input);
 
 }  // namespace finch::report

@@ -3,8 +3,8 @@
 #include "finch/config/config.hpp"
 #include "finch/island/evaluator.hpp"
 #include "finch/island/worker.hpp"
+#include "finch/run/estimate.hpp"
 #include "finch/run/progress_text.hpp"
-#include "finch/run/time_left.hpp"
 #include "finch/search/outcomes.hpp"
 
 #include <cstdint>
@@ -31,23 +31,23 @@ public:
 private:
     [[nodiscard]] std::string summary(const search::Population& population, const Terminal& terminal);
     [[nodiscard]] std::vector<TrainingProgress> trainings() const;
-    /// Returns the predicted time left; predicts it again if the last prediction is old.
-    [[nodiscard]] std::optional<PredictionInterval> time_left(const search::Population& population);
+    /// Returns the estimated time left; estimates it again if the last estimate is old.
+    [[nodiscard]] std::optional<Estimate> time_left(const search::Population& population);
 
     const config::Config& config_;
     bool speaks_;
     const island::Evaluator& evaluator_;
-    TimeLeft time_left_;
+    SearchBegin begin_;
     double last_line_;
     double last_progress_;
     double last_live_ = 0;
-    std::int64_t unsaid_ = 0;                 ///< individuals that no log line has mentioned
-    std::int64_t unsaid_failures_ = 0;        ///< failures that no log line has mentioned
-    search::Outcomes outcomes_;               ///< of all starts, on world rank 0
-    bool is_new_best_ = false;                ///< the last finished individual is the best
-    std::optional<PredictionInterval> left_;  ///< as last predicted
-    double predicted_at_ = 0;
-    double next_prediction_ = 0;
+    std::int64_t unsaid_ = 0;           ///< individuals that no log line has mentioned
+    std::int64_t unsaid_failures_ = 0;  ///< failures that no log line has mentioned
+    search::Outcomes outcomes_;         ///< of all starts, on world rank 0
+    bool is_new_best_ = false;          ///< the last finished individual is the best
+    std::optional<Estimate> left_;      ///< as last estimated
+    double estimated_at_ = 0;
+    double next_estimate_ = 0;
 };
 
 }  // namespace finch::run

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "finch/base/terminal.hpp"
-#include "finch/run/forecast.hpp"
+#include "finch/run/estimate.hpp"
 #include "finch/search/individual.hpp"
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct ProgressFacts {
     std::optional<double> best{};
     bool is_new_best = false;                   ///< the last evaluation is the best
     std::string failures{};                     ///< "3 failed", as Outcomes::failure_counts()
-    std::optional<PredictionInterval> left{};   ///< seconds
+    std::optional<Estimate> left{};             ///< seconds
     std::size_t running = 0;                    ///< number of running evaluations
     std::vector<TrainingProgress> trainings{};  ///< of this worker
 };
@@ -39,7 +39,7 @@ struct ProgressFacts {
 [[nodiscard]] std::string progress_text(const ProgressFacts& facts, const Terminal& terminal);
 
 /// Returns a range of durations, rounded outwards to two digits: "30–40 min", "2.5–3 h", "about 12 s".
-[[nodiscard]] std::string range_text(const PredictionInterval& seconds, const Terminal& terminal);
+[[nodiscard]] std::string range_text(const Estimate& seconds, const Terminal& terminal);
 
 /// What a line about a finished individual contains besides the individual.
 struct ResultLine {

@@ -17,6 +17,10 @@ enum class TestResults { read, none };
                                      const search::Population& population, const store::ArchiveFacts& facts,
                                      TestResults results = TestResults::read);
 
+/// The run's statistics as JSON (report::statistics_json()).
+[[nodiscard]] std::string statistics_of(const store::RunDirectory& directory, const config::Config& config,
+                                        const search::Population& population, const store::ArchiveFacts& facts);
+
 /// World rank 0. Replaces RUN/summary.txt, which `cat` and tools/report.py show, by the run's present summary. Logs a
 /// warning if it cannot be written.
 void write_summary(const store::RunDirectory& directory, const config::Config& config,

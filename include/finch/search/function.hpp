@@ -11,26 +11,21 @@
 
 namespace finch::search {
 
-/// A benchmark function of real genes x0 … x(n−1), to be minimised.
+/// A benchmark function of real genes x0 … x(n−1), to be minimised. Its smallest value is 0.
 struct Function {
     std::string name;
     int default_dimensions = 2;
-    bool any_dimensions = true;    ///< if false: only default_dimensions is allowed
-    std::vector<RealGene> bounds;  ///< one for all genes, or one per gene
-    std::vector<double> optimum;   ///< position of a minimum: one coordinate for all genes, or one per gene
-    double minimum = 0;            ///< the smallest value, the same for every number of dimensions
-    std::string source;            ///< origin and variant of the formula
     int least_dimensions = 1;
-    /// Returns the value at `x`; without noise if `noise` is null.
-    double (*value)(std::span<const double> x, RandomStream* noise) = nullptr;
-    double minimum_per_gene = 0;  ///< added to `minimum` once per gene
-    bool has_noise = false;       ///< true for quartic
-    bool falls_outside = false;   ///< has values below its minimum outside its bounds
+    RealGene bounds;              ///< of every gene
+    std::vector<double> optimum;  ///< position of a minimum: one coordinate for all genes, or one per gene
+    std::string source;           ///< origin and variant of the formula
+    double (*value)(std::span<const double> x) = nullptr;
+    bool falls_outside = false;  ///< has negative values outside its bounds
 };
 
-/// Returns all benchmark functions. Fourteen come from Propulate: sphere, rosenbrock, step, quartic, rastrigin,
-/// griewank, schwefel, bisphere, birastrigin, bukin_n6, eggcrate, himmelblau, keane, leon. Two are added: ackley,
-/// ellipsoid.
+/// Returns all benchmark functions. They are Propulate's functions with the names sphere, rosenbrock (a curved valley),
+/// rastrigin (many optima, separable), griewank (many optima, not separable), schwefel (its best optima are far apart)
+/// and birastrigin (a second funnel leads away from the optimum).
 [[nodiscard]] std::span<const Function> functions();
 
 /// Returns the function called `name`. Throws ConfigError if there is no such function; the message lists all names,
@@ -40,17 +35,6 @@ struct Function {
 /// Returns the search space of `function`: genes x0 … x(n−1). Throws ConfigError if the function does not have this
 /// number of dimensions.
 [[nodiscard]] Space function_space(const Function& function, int dimensions);
-
-/// Returns the smallest value of `function` within its bounds, without noise.
-[[nodiscard]] double minimum_of(const Function& function, int dimensions);
-/// Returns the coordinates of a minimum of `function`.
-[[nodiscard]] std::vector<double> optimum_of(const Function& function, int dimensions);
-
-/// Returns the value of `function` at `x`. The noise of a noisy function is drawn from `noise`. Throws ConfigError if
-/// the function does not have this number of dimensions.
-[[nodiscard]] double evaluate(const Function& function, std::span<const double> x, RandomStream& noise);
-/// Like evaluate(), but without noise.
-[[nodiscard]] double evaluate_without_noise(const Function& function, std::span<const double> x);
 
 /// A transformation of a benchmark function. Without a transformation, a search could profit from an optimum in the
 /// middle of the box, or from genes that do not interact. The transformation depends only on the seed `instance`, so it
@@ -73,30 +57,27 @@ public:
 
     [[nodiscard]] const Function& function() const noexcept { return *function_; }
     [[nodiscard]] int dimensions() const noexcept { return static_cast<int>(optimum_.size()); }
-    [[nodiscard]] double minimum() const { return minimum_of(*function_, dimensions()); }
     /// Returns the coordinates of a minimum within the bounds.
     [[nodiscard]] std::span<const double> optimum() const noexcept { return optimum_; }
     /// Returns R as an (n, n) matrix in row-major order; empty if R is the identity.
     [[nodiscard]] std::span<const double> rotation() const noexcept { return rotation_; }
 
-    /// Returns the value at `x`; without noise if `noise` is null. Throws ConfigError if `x` has another number of
-    /// dimensions.
-    [[nodiscard]] double value(std::span<const double> x, RandomStream* noise) const;
+    /// Returns the value at `x`. Throws ConfigError if `x` has another number of dimensions.
+    [[nodiscard]] double value(std::span<const double> x) const;
 
 private:
     [[nodiscard]] std::vector<double> argument(std::span<const double> x) const;
-    [[nodiscard]] double value_near_box(std::vector<double>& z, RandomStream* noise) const;
+    [[nodiscard]] double value_near_box(std::vector<double>& z) const;
 
     const Function* function_;
     std::vector<double> origin_;   ///< o
     std::vector<double> optimum_;  ///< o'
     std::vector<double> rotation_;
-    std::vector<RealGene> bounds_;
     bool is_transformed_;
 };
 
-/// Sets the loss and the outcome of `individual`. The noise depends only on `seed` and the id of the individual.
-void evaluate(const FunctionInstance& instance, std::uint64_t seed, Individual& individual);
+/// Sets the loss and the outcome of `individual`.
+void evaluate(const FunctionInstance& instance, Individual& individual);
 
 /// The simulated duration of an evaluation. Durations are log-normal, like those of trainings of different sizes, or
 /// drawn from recorded durations.

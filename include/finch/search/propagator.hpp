@@ -123,29 +123,11 @@ struct CmaEsOptions {
 };
 [[nodiscard]] std::unique_ptr<Propagator> make(const CmaEsOptions& options, const Space& space, std::uint64_t seed);
 
-/// How a particle swarm computes velocities. basic: inertia. clamped: inertia and clamped velocities. constriction: a
-/// constriction factor instead of the inertia. canonical: a constriction factor and clamped velocities.
-enum class SwarmVariant { basic, clamped, constriction, canonical };
-constexpr std::array<std::string_view, 4> words_of(SwarmVariant) {
-    return {"basic", "clamped", "constriction", "canonical"};
-}
-/// Properties of a velocity rule: whether it has a constriction factor, and whether it clamps velocities.
-struct SwarmLimits {
-    bool constricts = false;
-    bool clamps = false;
-};
-[[nodiscard]] constexpr SwarmLimits limits_of(SwarmVariant variant) noexcept {
-    switch (variant) {
-        case SwarmVariant::basic:
-            return {};
-        case SwarmVariant::clamped:
-            return {.constricts = false, .clamps = true};
-        case SwarmVariant::constriction:
-            return {.constricts = true, .clamps = false};
-        case SwarmVariant::canonical:
-            return {.constricts = true, .clamps = true};
-    }
-    return {};
+/// How a particle swarm computes velocities. basic: an inertia weight (Shi and Eberhart 1998). canonical: a
+/// constriction factor and limited velocities (Clerc and Kennedy 2002, Eberhart and Shi 2000).
+enum class SwarmVariant { basic, canonical };
+constexpr std::array<std::string_view, 2> words_of(SwarmVariant) {
+    return {"basic", "canonical"};
 }
 
 /// A particle swarm without generations, in which all particles know the best position of all (Kennedy and Eberhart
@@ -153,10 +135,10 @@ struct SwarmLimits {
 struct SwarmOptions {
     SwarmVariant variant = SwarmVariant::canonical;
     std::int64_t particles = 0;            ///< 0: 40, or one per worker of the island if that is more
-    double inertia = 0.729;                ///< for basic and clamped
-    std::optional<double> cognitive = {};  ///< weight of the particle's best; default 1.49445, constricted 2.05
+    double inertia = 0.729;                ///< for basic
+    std::optional<double> cognitive = {};  ///< weight of the particle's best; default: basic 1.49445, canonical 2.05
     std::optional<double> social = {};     ///< weight of the best position of all; the same defaults
-    std::optional<double> clamping = {};   ///< largest velocity / range; default: clamped 0.6, canonical 1
+    std::optional<double> clamping = {};   ///< largest velocity / range; default: basic no limit, canonical 1
 };
 [[nodiscard]] std::unique_ptr<Propagator> make(const SwarmOptions& options, const Space& space, std::uint64_t seed);
 

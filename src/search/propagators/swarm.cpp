@@ -7,9 +7,9 @@
 #include <utility>
 
 // The particle swarm follows Kennedy and Eberhart 1995. Inertia follows Shi and Eberhart, "A modified particle swarm
-// optimizer", 1998. Clamping follows Eberhart and Shi, "Comparing inertia weights and constriction factors in particle
-// swarm optimization", 2000. The constriction factor follows Clerc and Kennedy, "The particle swarm: explosion,
-// stability, and convergence in a multidimensional complex space", 2002.
+// optimizer", 1998. The constriction factor follows Clerc and Kennedy, "The particle swarm: explosion, stability, and
+// convergence in a multidimensional complex space", 2002, and its limit of velocities Eberhart and Shi, "Comparing
+// inertia weights and constriction factors in particle swarm optimization", 2000.
 namespace finch::search {
 namespace {
 
@@ -35,18 +35,15 @@ std::size_t least(std::size_t count, RandomStream& random, const Key& key) {
 }  // namespace
 
 SwarmState::Weights SwarmState::weights_of(const SwarmOptions& options) {
-    const auto [constricted, clamped] = limits_of(options.variant);
-    const double usual = constricted ? 2.05 : 1.49445;
-    Weights weights{options.inertia, options.cognitive.value_or(usual), options.social.value_or(usual)};
-    if (constricted) {
-        const double sum = weights.cognitive + weights.social;  // φ
-        const double factor = 2 / (sum - 2 + std::sqrt(sum * sum - 4 * sum));
-        weights = {factor, factor * weights.cognitive, factor * weights.social};
+    if (options.variant == SwarmVariant::basic) {
+        return {options.inertia, options.cognitive.value_or(1.49445), options.social.value_or(1.49445),
+                options.clamping.value_or(std::numeric_limits<double>::infinity())};
     }
-    if (clamped) {
-        weights.fastest = options.clamping.value_or(constricted ? 1 : 0.6);
-    }
-    return weights;
+    const double cognitive = options.cognitive.value_or(2.05);             // φ1
+    const double social = options.social.value_or(2.05);                   // φ2
+    const double sum = cognitive + social;                                 // φ
+    const double factor = 2 / (sum - 2 + std::sqrt(sum * sum - 4 * sum));  // χ
+    return {factor, factor * cognitive, factor * social, options.clamping.value_or(1)};
 }
 
 std::size_t SwarmState::size(const SwarmOptions& options, std::int32_t workers) {

@@ -49,7 +49,7 @@ private:
         double inertia = 0;
         double cognitive = 0;
         double social = 0;
-        double fastest = std::numeric_limits<double>::infinity();  ///< largest velocity, as a fraction of the range
+        double fastest = 0;  ///< largest velocity, as a fraction of the range
     };
 
     [[nodiscard]] static Weights weights_of(const SwarmOptions& options);

@@ -220,8 +220,6 @@ Result Simulation::result() const {
     result.seed = seed_;
     result.evaluations = static_cast<std::int64_t>(all.evaluations());
     result.best = best != nullptr ? best->loss : search::Individual::not_measured;
-    result.best_without_noise =
-        best != nullptr ? function_.value(best->genome, nullptr) : search::Individual::not_measured;
     result.hours = (last_end - start_time) / 3600;
     result.busy_fraction = last_end > start_time ? reports_.busy_seconds() / (workers * (last_end - start_time)) : 0;
     result.messages = network_.messages();

@@ -24,7 +24,6 @@ struct Result {
     std::uint64_t seed = 0;
     std::int64_t evaluations = 0;
     double best = 0;                ///< the best loss; NaN: there is none
-    double best_without_noise = 0;  ///< the value of the best genome without the noise of the function
     double hours = 0;               ///< virtual time until the last evaluation ended
     double busy_fraction = 0;       ///< share of the workers' virtual time in which they evaluated
     std::int64_t messages = 0;      ///< messages from one leader to another

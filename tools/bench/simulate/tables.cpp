@@ -33,30 +33,25 @@ const config::FunctionObjective& objective_of(const config::Config& config) {
     return std::get<config::FunctionObjective>(config.objective);
 }
 
-std::vector<Column> columns_of(const config::Config& config) {
+const std::vector<Column>& columns() {
     const auto whole = [](double value) { return fmt::format("{:.0f}", value); };
     const auto tenths = [](double value) { return fmt::format("{:.1f}", value); };
-    std::vector<Column> columns{
+    static const std::vector<Column> all{
         {"evaluations", 12, [](const Result& r) { return static_cast<double>(r.evaluations); }, whole},
-        {"best", 12, [](const Result& r) { return r.best; }, short_number}};
-    if (search::find_function(objective_of(config).function).has_noise) {
-        columns.push_back({"without noise", 14, [](const Result& r) { return r.best_without_noise; }, short_number});
-    }
-    const std::vector<Column> more{{"busy_fraction", 14, [](const Result& r) { return r.busy_fraction; },
-                                    [](double value) { return fmt::format("{:.4f}", value); }},
-                                   {"hours", 10, [](const Result& r) { return r.hours; }, short_number},
-                                   {"messages/evaluation", 20,
-                                    [](const Result& r) {
-                                        return static_cast<double>(r.messages) /
-                                               static_cast<double>(std::max<std::int64_t>(1, r.evaluations));
-                                    },
-                                    tenths},
-                                   {"memory/leader", 14, [](const Result& r) { return r.leader_bytes; }, size_text},
-                                   {"of rank 0", 12, [](const Result& r) { return r.archivist_bytes; }, size_text},
-                                   {"wall s", 9, [](const Result& r) { return r.wall_seconds; },
-                                    [](double value) { return fmt::format("{:.2f}", value); }}};
-    columns.insert(columns.end(), more.begin(), more.end());
-    return columns;
+        {"best", 12, [](const Result& r) { return r.best; }, short_number},
+        {"busy_fraction", 14, [](const Result& r) { return r.busy_fraction; },
+         [](double value) { return fmt::format("{:.4f}", value); }},
+        {"hours", 10, [](const Result& r) { return r.hours; }, short_number},
+        {"messages/evaluation", 20,
+         [](const Result& r) {
+             return static_cast<double>(r.messages) / static_cast<double>(std::max<std::int64_t>(1, r.evaluations));
+         },
+         tenths},
+        {"memory/leader", 14, [](const Result& r) { return r.leader_bytes; }, size_text},
+        {"of rank 0", 12, [](const Result& r) { return r.archivist_bytes; }, size_text},
+        {"wall s", 9, [](const Result& r) { return r.wall_seconds; },
+         [](double value) { return fmt::format("{:.2f}", value); }}};
+    return all;
 }
 
 constexpr int label_width = 8;
@@ -88,25 +83,25 @@ std::string heading(const config::Config& config, const Options& options) {
         "population holds\n",
         text_of(options.duration), 1e3 * options.message_seconds);
     text += fmt::format("{:<{}}", "seed", label_width);
-    for (const Column& column : columns_of(config)) {
+    for (const Column& column : columns()) {
         text += fmt::format("{:>{}}", column.name, column.width);
     }
     return text + "\n";
 }
 
-std::string row(const config::Config& config, const Result& result) {
+std::string row(const Result& result) {
     std::string text = fmt::format("{:<{}}", result.seed, label_width);
-    for (const Column& column : columns_of(config)) {
+    for (const Column& column : columns()) {
         text += fmt::format("{:>{}}", column.text(column.value(result)), column.width);
     }
     return text + "\n";
 }
 
-std::string summary(const config::Config& config, std::span<const Result> results) {
+std::string summary(std::span<const Result> results) {
     std::string text;
     for (const auto& [label, share] : {std::pair("quarter", 0.25), {"median", 0.5}, {"3/4", 0.75}}) {
         text += fmt::format("{:<{}}", label, label_width);
-        for (const Column& column : columns_of(config)) {
+        for (const Column& column : columns()) {
             std::vector<double> values;
             std::transform(results.begin(), results.end(), std::back_inserter(values), column.value);
             text += fmt::format("{:>{}}", column.text(quantile(std::move(values), share)), column.width);

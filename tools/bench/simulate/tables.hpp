@@ -11,9 +11,9 @@ namespace finch::simulate {
 /// Returns a description of the simulation, and a line with the names of the columns.
 [[nodiscard]] std::string heading(const config::Config& config, const Options& options);
 /// Returns the line of one run.
-[[nodiscard]] std::string row(const config::Config& config, const Result& result);
+[[nodiscard]] std::string row(const Result& result);
 /// Returns the lines with the quartiles and medians of all runs, in the same columns.
-[[nodiscard]] std::string summary(const config::Config& config, std::span<const Result> results);
+[[nodiscard]] std::string summary(std::span<const Result> results);
 
 [[nodiscard]] std::string csv_heading();
 /// Returns the CSV line of one run. Numbers have all their digits.

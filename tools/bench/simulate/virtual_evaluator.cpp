@@ -32,7 +32,7 @@ std::vector<search::Individual> VirtualEvaluator::advance(const search::Populati
         if (running.due > now_) {
             return false;
         }
-        search::evaluate(function_, seed_, running.individual);
+        search::evaluate(function_, running.individual);
         running.individual.finished = now_;
         ended.push_back(std::move(running.individual));
         return true;
