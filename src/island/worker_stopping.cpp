@@ -150,8 +150,7 @@ void Worker::save_and_leave(ExitReason reason) {
 /// the run.
 void Worker::stop_for_storage(const std::string& why) {
     if (exit_reason_ != ExitReason::storage) {
-        observer_.warned(
-            fmt::format("this run stops, since its files cannot be written or its data cannot be read: {}", why));
+        observer_.warned(fmt::format("this run stops, as its files cannot be written or read: {}", why));
     }
     save_and_leave(ExitReason::storage);
 }

@@ -43,7 +43,7 @@ TEST_CASE("giving up: all leaders stop if the first evaluations fail, with any n
         CHECK(world.recorded().finished() <= static_cast<std::size_t>(8 + 3 * workers * slots));
         REQUIRE(world.archive_->events.size() == 1);
         CHECK(world.archive_->events[0].kind == "stop");
-        CHECK(world.archive_->events[0].text.starts_with("given up, as "));
+        CHECK(world.archive_->events[0].text.starts_with("given up: "));
     }
 }
 
