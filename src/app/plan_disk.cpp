@@ -2,7 +2,7 @@
 
 #include "finch/base/enum_words.hpp"
 #include "finch/base/format.hpp"
-#include "finch/evaluate/parent_weights.hpp"
+#include "finch/evaluate/kept_files.hpp"
 #include "finch/run/results.hpp"
 
 #include <algorithm>

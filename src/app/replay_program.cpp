@@ -55,13 +55,14 @@ std::vector<Epoch> run_again(evaluate::CommandEvaluator& evaluator, search::Indi
     const bool is_heir = one.is_heir();
     const search::Id id = one.id;
     std::int32_t told = one.epochs;
-    evaluator.start(std::move(one));
+    const search::Population none(search::ExchangeKind::none, 1);  // so no program is pruned
+    evaluator.start(std::move(one), none);
     if (evaluator.in_progress().front()->is_heir() != is_heir) {
         throw Error(fmt::format("{} cannot continue its parent", to_text(id)));
     }
     std::vector<search::Individual> done;
     while (done.empty() && (last_epoch == 0 || told < last_epoch)) {
-        done = evaluator.advance();
+        done = evaluator.advance(none);
         if (cluster::stop_request() != StopRequest::none) {
             static_cast<void>(evaluator.stop());
             throw Error("replay was stopped by a signal, and keeps nothing");
@@ -129,18 +130,15 @@ int replay_program(comm::Session& session, process::Launcher& launcher, const st
         std::filesystem::create_directory(place->path() / "state");
         return place->path().string();
     }));
-    const auto programs =
-        run::make_programs(config, *prepared, group, launcher, placement, session.world_rank(), directory);
+    constexpr std::uint64_t number = 0;  // its copies for heirs are its own
+    const auto evaluator = run::make_command_evaluator(config, *prepared, group, launcher, placement,
+                                                       session.world_rank(), directory, number);
     if (!group.is_leader()) {
-        evaluate::follow(group, [&](const evaluate::Order& order) { programs->obey(order); });
+        evaluator->follow();
         return exit_done;
     }
-    const search::Population none(search::ExchangeKind::none, 1);  // so no program is pruned
-    evaluate::CommandEvaluator evaluator(
-        config, *programs, group, 0, [&none]() -> const search::Population& { return none; },
-        cluster::seconds_left_to_stop);
-    const std::vector<Epoch> again = run_lineage(evaluator, config, lineage);
-    evaluator.dismiss();
+    const std::vector<Epoch> again = run_lineage(*evaluator, config, lineage);
+    evaluator->dismiss();
     const Comparison comparison = compare(again, lineage.back(), ranks);
     fmt::print("{}", comparison.text);
     return comparison.equal ? exit_done : exit_fault;

@@ -3,18 +3,34 @@
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/cluster/environment.hpp"
 #include "finch/data/recorded_pixels.hpp"
 #include "finch/evaluate/cnn_evaluator.hpp"
-#include "finch/evaluate/fault.hpp"
 #include "finch/store/model_file.hpp"
 
-#include <utility>
+#include <chrono>
+#include <cstdio>
+#include <thread>
 
 namespace finch::evaluate {
+namespace {
+
+/// Simulates a slow file system in tests. If FINCH_TEST_SNAPSHOT_DELAY is "WORKER:SECONDS" and names this worker,
+/// sleeps for that time.
+void delay_snapshot(int worker) {
+    const auto text = cluster::Environment::of_this_process().text("FINCH_TEST_SNAPSHOT_DELAY");
+    int whose = -1;
+    double seconds = 0;
+    if (text && std::sscanf(text->c_str(), "%d:%lf", &whose, &seconds) == 2 && whose == worker) {
+        std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    }
+}
+
+}  // namespace
 
 std::optional<store::ModelFile> CnnEvaluator::saved_training(const search::Individual& individual) {
     const store::Snapshot& snapshot =
-        snapshots_.try_emplace(individual.id, directory_.training(individual.id), individual.is_of_earlier_start())
+        snapshots_.try_emplace(individual.id, run_.directory.training(individual.id), individual.is_of_earlier_start())
             .first->second;
     std::vector<std::string> problems;
     auto file = snapshot.read(problems);
@@ -24,8 +40,8 @@ std::optional<store::ModelFile> CnnEvaluator::saved_training(const search::Indiv
     if (!file) {
         return std::nullopt;
     }
-    if (const std::string why = store::why_foreign(*file, run_, individual); !why.empty()) {
-        spdlog::warn("{}: {}; the training begins anew", directory_.training(individual.id).string(), why);
+    if (const std::string why = store::why_foreign(*file, run_.number, individual); !why.empty()) {
+        spdlog::warn("{}: {}; the training begins anew", run_.directory.training(individual.id).string(), why);
         return std::nullopt;
     }
     return file;
@@ -33,28 +49,28 @@ std::optional<store::ModelFile> CnnEvaluator::saved_training(const search::Indiv
 
 /// Writes the weights before the individual's record, so that a reader of the record finds them. If the write fails,
 /// throws StorageError, and the record is not written either.
-void CnnEvaluator::keep_best(const search::Individual& individual, train::Training& training) {
+void CnnEvaluator::keep_best(const search::Individual& individual, const train::Training& training,
+                             const search::Population& population) {
     const search::Standing mine = search::standing(individual);
-    const auto beats = [&mine](const std::optional<search::Standing>& other) {
-        return !other || search::better(mine, *other);
-    };
-    if (!mine.ranks_by_loss || (!individual.is_repeat() && (!beats(best_known_()) || !beats(kept_)))) {
+    const search::Individual* const best = population.best_trained();
+    const bool is_best =
+        (best == nullptr || search::better(mine, search::standing(*best))) && (!kept_ || search::better(mine, *kept_));
+    if (!mine.ranks_by_loss || (!individual.is_repeat() && !is_best)) {
         return;
     }
-    const backend::LapScope scope(slots_.profile(), backend::Activity::snapshot);
+    const backend::LapScope scope(profile(), backend::Activity::snapshot);
     keep_alive(seconds_of_files);
     store::ModelFile file{individual, search::genome_text(config_.space, individual.genome), training.best_weights(),
-                          run_};
-    data::record_pixels(file.arrays, slots_.training_set(),
-                        config_.recipe(individual.genome, individual.id.value).data);
-    file.classes = slots_.training_set().class_names;
+                          run_.number};
+    data::record_pixels(file.arrays, datasets_.training, config_.recipe(individual.genome, individual.id.value).data);
+    file.classes = datasets_.training.class_names;
     try {
         if (individual.is_repeat()) {
-            store::write_model(directory_.repeat(individual.id), file);  // any repeat may be published
+            store::write_model(run_.directory.repeat(individual.id), file);  // any repeat may be published
         } else {
             const bool is_first =
                 !kept_ && individual.attempt.restart == 0;  // in this start, and this is the run's first
-            store::write_model(directory_.worker_best(worker_), file,
+            store::write_model(run_.directory.worker_best(run_.worker), file,
                                {.predecessor = is_first ? Predecessor::drop : Predecessor::keep});
             kept_ = mine;
         }
@@ -70,15 +86,16 @@ void CnnEvaluator::keep_for_children(const search::Individual& individual, const
     keep_alive(seconds_of_files);
     try {
         parent_weights_.keep(
-            {individual, search::genome_text(config_.space, individual.genome), training.best_weights(), run_});
+            {individual, search::genome_text(config_.space, individual.genome), training.best_weights(), run_.number});
     } catch (const ApiError& error) {
         spdlog::warn("the weights of {} cannot be kept for its children: {}", to_text(individual.id), error.what());
     }
 }
 
 /// Returns the weights of the parent if they are kept and every tensor has the same shape; else none.
-NamedArrays CnnEvaluator::inherited_weights(const search::Individual& individual) const {
-    const search::Id parent = trained_parent(individual, known_population());
+NamedArrays CnnEvaluator::inherited_weights(const search::Individual& individual,
+                                            const search::Population& population) const {
+    const search::Id parent = trained_parent(individual, population);
     try {
         const train::Recipe recipe = config_.recipe(individual.genome, individual.id.value);
         auto weights = recipe.training.inherit && parent != search::Id{} ? parent_weights_.find(parent) : std::nullopt;
@@ -95,9 +112,8 @@ NamedArrays CnnEvaluator::inherited_weights(const search::Individual& individual
     return {};
 }
 
-bool CnnEvaluator::can_continue(const search::Individual& heir) const {
-    const search::Population* const population = known_population();
-    const search::Individual* const parent = population != nullptr ? population->find(heir.inherited_from) : nullptr;
+bool CnnEvaluator::can_continue(const search::Individual& heir, const search::Population& population) const {
+    const search::Individual* const parent = population.find(heir.inherited_from);
     if (parent == nullptr || !rung_snapshots_.has_parent_of(heir)) {
         return false;
     }
@@ -120,23 +136,21 @@ std::optional<store::ModelFile> CnnEvaluator::parents_training(const search::Ind
 }
 
 /// Keeps the snapshot of a training that has just reached a rung and continues, before its record tells of the rung.
-void CnnEvaluator::keep_at_rung(std::uint32_t slot) {
-    const Running& running = running_[slot];
-    const search::Individual& individual = running.individual;
-    const search::Population* const population = known_population();
-    if (population == nullptr || individual.is_repeat() || individual.pruning->rung <= running.rung ||
-        !is_wanted_at_rung(individual, *population, config_.inherit->parents)) {
+void CnnEvaluator::keep_at_rung(std::uint32_t slot, const search::Population& population) {
+    const search::Individual& individual = slots_[slot].individual;
+    if (individual.is_repeat() || individual.pruning->rung <= slots_[slot].rung ||
+        !is_wanted_at_rung(individual, population, config_.inherit->parents)) {
         return;
     }
     try {
-        rung_snapshots_.keep(take_snapshot(slot), *population, config_.inherit->parents);
+        rung_snapshots_.keep(take_snapshot(slot), population, config_.inherit->parents);
     } catch (const ApiError& error) {
         spdlog::warn("the snapshot of {} after epoch {} cannot be kept for heirs: {}", to_text(individual.id),
                      individual.epochs, error.what());
     }
 }
 
-void CnnEvaluator::finished(const search::Individual& individual) {
+void CnnEvaluator::finished(const search::Individual& individual, const search::Population& /*population*/) {
     if (const auto snapshot = snapshots_.find(individual.id); snapshot != snapshots_.end()) {
         snapshot->second.remove();
         snapshots_.erase(snapshot);
@@ -146,21 +160,20 @@ void CnnEvaluator::finished(const search::Individual& individual) {
 /// Collective over the worker.
 store::ModelFile CnnEvaluator::take_snapshot(std::uint32_t slot) {
     command({.kind = Order::Kind::snapshot, .slot = slot, .seconds_to_next = seconds_of_files});
-    delay_snapshot(worker_);
-    search::Individual& individual = running_[slot].individual;
-    NamedArrays arrays = slots_.take_snapshot();
-    individual.training_seconds = slots_.training(slot).training_seconds();
-    individual.joules = running_[slot].joules_before + slots_.joules();
-    return {individual, search::genome_text(config_.space, individual.genome), std::move(arrays), run_};
+    delay_snapshot(run_.worker);
+    search::Individual& individual = slots_[slot].individual;
+    individual.training_seconds = training(slot).training_seconds();
+    individual.joules = joules_of(slots_[slot]);
+    return {individual, search::genome_text(config_.space, individual.genome), std::exchange(snapshot_, {}),
+            run_.number};
 }
 
 /// Collective over the worker. Writes the training's snapshot. Returns false if it could not be written.
 bool CnnEvaluator::save(std::uint32_t slot) {
-    const search::Id id = running_[slot].individual.id;
+    const search::Id id = slots_[slot].individual.id;
     try {
         store::ModelFile file = take_snapshot(slot);
-        running_[slot].individual.progress = slots_.training(slot).progress();
-        file.individual.progress = running_[slot].individual.progress;
+        file.individual.progress = slots_[slot].individual.progress = training(slot).progress();
         snapshots_.at(id).write(file);
         return true;
     } catch (const ApiError& error) {
@@ -170,15 +183,12 @@ bool CnnEvaluator::save(std::uint32_t slot) {
 }
 
 std::vector<search::Individual> CnnEvaluator::checkpoint() {
-    const backend::LapScope scope(slots_.profile(), backend::Activity::snapshot);
+    const backend::LapScope scope(profile(), backend::Activity::snapshot);
     const double begin = steady_seconds();
     std::vector<search::Individual> saved;
-    for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
-        if (!running_[slot].used) {
-            continue;
-        }
+    for (const std::uint32_t slot : GroupEvaluator::used_slots()) {
         if (save(slot)) {
-            saved.push_back(running_[slot].individual);
+            saved.push_back(slots_[slot].individual);
         }
     }
     checkpoint_seconds_ = steady_seconds() - begin;

@@ -7,8 +7,6 @@
 #include "finch/base/log.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
-#include "finch/evaluate/fault.hpp"
-#include "finch/evaluate/kept_evaluations.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -35,114 +33,102 @@ void describe(search::Individual& individual, const ReportedCurve& curve) {
 
 }  // namespace
 
-CommandEvaluator::CommandEvaluator(const config::Config& config, Programs& programs, const comm::Group& group,
-                                   std::uint64_t run, std::function<const search::Population&()> population,
-                                   std::function<double()> seconds_left)
-    : GroupEvaluator(config, group),
+double wait_for_programs(double last_evaluation, double youngest_running) {
+    constexpr double longest = 0.005;    // s; other leaders' messages may wait this long
+    constexpr double shortest = 0.0005;  // s
+    constexpr double share = 0.001;      // of an evaluation's duration
+    return std::clamp(share * std::max(last_evaluation, youngest_running), shortest, longest);
+}
+
+CommandEvaluator::CommandEvaluator(const config::Config& config, const comm::Group& group, const CommandLine& line,
+                                   process::Launcher& launcher, Programs::Place place, energy::Meter* meter)
+    : GroupEvaluator(config, group, meter),
       objective_(std::get<config::CommandObjective>(config.objective)),
-      programs_(programs),
-      population_(std::move(population)),
-      seconds_left_(std::move(seconds_left)),
-      rung_checkpoints_(programs.run(), run),
-      running_(static_cast<std::size_t>(config.workers.slots)),
+      programs_(config, line, group, launcher, place),
+      rung_checkpoints_(programs_.run(), place.number),
+      running_(slots_.size()),
       seconds_of_silence_(static_cast<double>(
           cluster::Environment::of_this_process().number("FINCH_TEST_SILENCE").value_or(seconds_before_warning))) {}
 
-void CommandEvaluator::start(search::Individual individual) {
-    const std::uint32_t slot = free_slot();
-    running_[slot].individual = std::move(individual);
-    begin(slot, false);
-}
-
-void CommandEvaluator::begin(std::uint32_t slot, bool is_retry) {
-    Running& running = running_[slot];
-    search::Individual taken = std::move(running.individual);
-    running = Running{};
-    running.is_retry = is_retry;
-    running.individual = std::move(taken);
+void CommandEvaluator::prepare(search::Individual& individual, Order& order, const search::Population& /*population*/) {
+    Running& running = running_[order.slot] = {};
     running.curve = ReportedCurve(group_.size());
-    begin_as_heir(slot);
-    running.began = steady_seconds();
-    search::Individual& individual = running.individual;
-    running.rung = individual.pruning->rung;
-    running.epochs = individual.epochs;
-    running.tell_at = running.began + config_.checkpoint.training_seconds;
-    running.port = free_port();
-    Order order{.kind = Order::Kind::start, .slot = slot, .port = running.port};
+    begin_as_heir(individual, running.curve);
+    running.port = order.port = free_port();
     order.resumes = individual.is_of_earlier_start();
     if (order.resumes && !objective_.persistent) {
         running.curve.recall(programs_.file_of(individual.id, "reports"));
-        running.tell_at = running.began;  // an earlier start may not have reported this progress
     }
-    individual.epochs = running.curve.epochs().empty() ? 0 : running.curve.epochs().back().epoch;
-    individual.started = individual.started > 0 ? individual.started : unix_seconds();
-    die_of(individual.id);
-    order.individual = individual;
-    running.used = true;
-    command(order);
 }
 
-void CommandEvaluator::look() {
-    Order order{.kind = Order::Kind::advance};
-    for (const Running& running : running_) {
-        order.answers.push_back(running.answers);
-    }
-    last_look_ = steady_seconds();
-    has_copied_ = false;
-    command(order);
+Answer CommandEvaluator::on_start(const Order& order) {
+    const std::vector<Epoch>& epochs = running_.at(order.slot).curve.epochs();
+    programs_.start(order, epochs.empty() ? 0 : epochs.back().epoch);
+    return {};
+}
+
+void CommandEvaluator::begun(const Order& order) {
+    Running& running = running_[order.slot];
+    Slot& slot = slots_[order.slot];
+    running.began = steady_seconds();
+    // An earlier start may not have reported the progress that it had made.
+    slot.tell_at = running.began + (order.resumes && !objective_.persistent ? 0 : config_.checkpoint.training_seconds);
+    slot.individual.epochs = running.curve.epochs().empty() ? 0 : running.curve.epochs().back().epoch;
+}
+
+double CommandEvaluator::worked(std::uint32_t slot) const {
+    return steady_seconds() - running_.at(slot).began;
 }
 
 double CommandEvaluator::youngest() const {
     double began = 0;
-    for (const Running& running : running_) {
-        began = running.used ? std::max(began, running.began) : began;
+    for (const std::uint32_t slot : used_slots()) {
+        began = std::max(began, running_[slot].began);
     }
     return began > 0 ? steady_seconds() - began : 0;
 }
 
-std::vector<search::Individual> CommandEvaluator::advance() {
+bool CommandEvaluator::wait() {
     const bool has_something = programs_.wait(wait_for_programs(last_seconds_, youngest()));
-    std::vector<search::Individual> done;
     if (!has_something && group_.size() > 1 && steady_seconds() - last_look_ < seconds_between_looks) {
-        return done;
+        return false;
     }
-    look();
-    const std::vector<Programs::Standing> standings = standings_;  // other Orders clear standings_
-    for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
-        if (!running_[slot].used) {
-            continue;
-        }
-        take_reports(slot);
-        if (standings[slot].runs) {
-            decide(slot, standings[slot]);
-        } else if (!may_be_of_a_stop(slot, standings[slot])) {
-            const Programs::Fault fault = standings[slot].fault;
-            if (!done.empty() && (fault == Programs::Fault::storage || fault == Programs::Fault::not_started)) {
-                return done;  // to be recorded first, since note_starts() may throw
-            }
-            note_starts(slot, standings[slot]);
-            if (auto individual = ended(slot, fault)) {
-                done.push_back(std::move(*individual));
-            }
-        }
-    }
-    return done;
+    last_look_ = steady_seconds();
+    return true;
 }
 
-void CommandEvaluator::take_reports(std::uint32_t slot) {
+std::optional<search::Individual> CommandEvaluator::poll(std::uint32_t slot, const search::Population& population) {
+    const double seconds = worked(slot);
+    const Answer answer = look(slot, &population);
+    if (answer.runs) {
+        decide(slot, answer, seconds);
+        return std::nullopt;
+    }
+    if (may_be_of_a_stop(slot, answer)) {
+        return std::nullopt;
+    }
+    note_starts(slot, answer.status);
+    return ended(slot, answer.status, population);
+}
+
+Answer CommandEvaluator::look(std::uint32_t slot, const search::Population* population) {
     Running& running = running_[slot];
+    const Answer answer =
+        command({.kind = Order::Kind::advance, .slot = slot, .worked = worked(slot), .answers = running.answers});
     for (const ReportLine& line : programs_.take_reports(slot)) {
         if (line.kind == ReportLine::Kind::question) {
             running.answers.stop_from += running.last_pruning ? 0 : 1;
             ++running.answers.decided;
         } else {
-            take_report(running, line);
+            take_report(slot, line, population);
         }
     }
+    return answer;
 }
 
-void CommandEvaluator::take_report(Running& running, const ReportLine& line) {
-    search::Individual& individual = running.individual;
+void CommandEvaluator::take_report(std::uint32_t slot, const ReportLine& line, const search::Population* population) {
+    Running& running = running_[slot];
+    search::Individual& individual = slots_[slot].individual;
     if (individual.is_heir() && !running.misreport.empty()) {
         return;  // decide() ends it, as it does not continue its parent
     }
@@ -154,73 +140,79 @@ void CommandEvaluator::take_report(Running& running, const ReportLine& line) {
         return;
     }
     running.has_reported = true;
-    const std::vector<double>& losses = running.curve.losses();
     individual.epochs = running.curve.epochs().back().epoch;
     if (!objective_.persistent && !running.curve.keep(programs_.file_of(individual.id, "reports"))) {
         spdlog::warn("epoch {} of {} cannot be kept for a later start", individual.epochs, to_text(individual.id));
     }
-    const bool is_last = has_reported_all(running);
     // After a stop request, rungs are left to the next start: copies of checkpoints would delay the stop.
-    const bool stops = cluster::stop_request() != StopRequest::none;
-    if (!running.last_pruning && !is_last && !stops && search::prunes(config_.pruning)) {
-        const std::int64_t epochs = objective_.epochs > 0 ? objective_.epochs : individual.epochs;
-        // The costs so far are for this comparison alone: add_time() adds the time of this start at its end.
-        search::Individual now = individual;
-        now.best_epoch = now.epochs;
-        now.accuracy = running.curve.epochs().back().validation_accuracy;
-        now.metrics = running.curve.metrics();
-        now.training_seconds += steady_seconds() - running.began;
-        static_cast<void>(search::judge(config_.costs, {}, now));
-        const std::int32_t rung = individual.pruning->rung;
-        if (search::ends_early(config_.pruning, losses, epochs, population_(), now)) {
-            running.last_pruning = *now.pruning;
-            return;
-        }
-        individual.pruning = now.pruning;
-        if (config_.inherit && individual.pruning->rung > rung && config_.inherit->rungs.contains(std::ssize(losses))) {
-            keep_at_rung(running, line.checkpoint);
-        }
+    const bool stops = population == nullptr || cluster::stop_request() != StopRequest::none;
+    if (!running.last_pruning && !has_reported_all(slot) && !stops && search::prunes(config_.pruning)) {
+        compare_at_rung(slot, line.checkpoint, *population);
+    }
+}
+
+/// Prunes an evaluation that has just reported an epoch, or lets it continue.
+void CommandEvaluator::compare_at_rung(std::uint32_t slot, const std::string& checkpoint,
+                                       const search::Population& population) {
+    Running& running = running_[slot];
+    search::Individual& individual = slots_[slot].individual;
+    const std::vector<double>& losses = running.curve.losses();
+    const std::int64_t epochs = objective_.epochs > 0 ? objective_.epochs : individual.epochs;
+    // The costs so far are for this comparison alone: add_time() adds the time of this start at its end.
+    search::Individual now = individual;
+    now.best_epoch = now.epochs;
+    now.accuracy = running.curve.epochs().back().validation_accuracy;
+    now.metrics = running.curve.metrics();
+    now.training_seconds += steady_seconds() - running.began;
+    static_cast<void>(search::judge(config_.costs, {}, now));
+    const std::int32_t rung = individual.pruning->rung;
+    if (search::ends_early(config_.pruning, losses, epochs, population, now)) {
+        running.last_pruning = *now.pruning;
+        return;
+    }
+    individual.pruning = now.pruning;
+    if (config_.inherit && individual.pruning->rung > rung && config_.inherit->rungs.contains(std::ssize(losses))) {
+        keep_at_rung(slot, checkpoint, population);
     }
 }
 
 /// Ends a running evaluation if a rank failed, the time is up, or the evaluation is pruned.
-void CommandEvaluator::decide(std::uint32_t slot, const Programs::Standing& standing) {
-    Running& running = running_[slot];
-    const double seconds = steady_seconds() - running.began;
-    const bool failed = standing.fault != Programs::Fault::none;
-    if (running.end_reason != EndReason::none || (failed && may_be_of_a_stop(slot, standing))) {
+void CommandEvaluator::decide(std::uint32_t slot, const Answer& answer, double seconds) {
+    const Running& running = running_[slot];
+    const bool failed = answer.status != Status::running;
+    if (running.end_reason != EndReason::none || (failed && may_be_of_a_stop(slot, answer))) {
         return;
     }
     if (failed) {
         end(slot, EndReason::failed_elsewhere, std::min(objective_.grace_seconds, seconds_for_other_ranks));
-    } else if (objective_.timeout_seconds && seconds > *objective_.timeout_seconds && !has_copied_) {
-        end(slot, has_reported_all(running) ? EndReason::complete : EndReason::timed_out, objective_.grace_seconds);
+    } else if (objective_.timeout_seconds && seconds > *objective_.timeout_seconds) {
+        end(slot, has_reported_all(slot) ? EndReason::complete : EndReason::timed_out, objective_.grace_seconds);
     } else if (never_exits(slot)) {
         end(slot, EndReason::complete, objective_.grace_seconds);
-    } else if (running.individual.is_heir() && !running.misreport.empty()) {
+    } else if (slots_[slot].individual.is_heir() && !running.misreport.empty()) {
         end(slot, EndReason::misreported, std::min(objective_.grace_seconds, seconds_for_other_ranks));
     } else if (running.last_pruning && !objective_.interactive) {
         end(slot, EndReason::pruned, objective_.grace_seconds);
     }
 }
 
-bool CommandEvaluator::has_reported_all(const Running& running) const {
-    return objective_.epochs > 0 && running.individual.epochs >= objective_.epochs && running.misreport.empty();
+bool CommandEvaluator::has_reported_all(std::uint32_t slot) const {
+    return objective_.epochs > 0 && slots_[slot].individual.epochs >= objective_.epochs &&
+           running_[slot].misreport.empty();
 }
 
 /// True if a program has reported its last epoch in this start, and has then printed nothing for so long that it must
 /// be ended: a thread or another process may keep it for ever. Warns before that.
 bool CommandEvaluator::never_exits(std::uint32_t slot) {
-    const Running& running = running_[slot];
     const double seconds = steady_seconds() - programs_.last_printed(slot);
-    if (!running.has_reported || !has_reported_all(running) || seconds <= seconds_of_silence_) {
+    if (!running_[slot].has_reported || !has_reported_all(slot) || seconds <= seconds_of_silence_) {
         return false;
     }
     if (!std::exchange(has_warned_of_silence_, true)) {
         spdlog::warn(
             "{}: it reported its last epoch, has printed nothing for {:.0f} s and still runs (a thread or another "
             "process may keep it); after search.objective.grace_seconds more, Finch ends it and takes its result",
-            to_text(running.individual.id), seconds);
+            to_text(slots_[slot].individual.id), seconds);
     }
     return seconds > seconds_of_silence_ + objective_.grace_seconds;
 }
@@ -233,12 +225,12 @@ void CommandEvaluator::end(std::uint32_t slot, EndReason why, double grace_secon
 /// True if a program may have ended because of a stop. Slurm signals all processes of a step, so a program that ends
 /// after a stop request is unfinished. If a signal ended the program, waits until it is clear that Finch itself was not
 /// asked to stop.
-bool CommandEvaluator::may_be_of_a_stop(std::uint32_t slot, const Programs::Standing& standing) {
+bool CommandEvaluator::may_be_of_a_stop(std::uint32_t slot, const Answer& answer) {
     Running& running = running_[slot];
     if (cluster::stop_request() != StopRequest::none) {
         return true;
     }
-    if (!standing.was_signalled) {
+    if (!answer.was_signalled) {
         return false;
     }
     running.ended_at = running.ended_at > 0 ? running.ended_at : steady_seconds();
@@ -246,14 +238,12 @@ bool CommandEvaluator::may_be_of_a_stop(std::uint32_t slot, const Programs::Stan
 }
 
 /// If no program can run here, no individual is at fault, so the function throws StorageError.
-void CommandEvaluator::note_starts(std::uint32_t slot, const Programs::Standing& standing) {
+void CommandEvaluator::note_starts(std::uint32_t slot, Status status) {
     constexpr int most = 3;
-    not_started_ = standing.fault == Programs::Fault::not_started ? not_started_ + 1 : 0;
-    if (standing.fault == Programs::Fault::storage || not_started_ == most) {
+    not_started_ = status == Status::not_started ? not_started_ + 1 : 0;
+    if (status == Status::storage || not_started_ == most) {
         command({.kind = Order::Kind::release, .slot = slot, .ends_programs = true});
-        const search::Individual individual = std::move(running_[slot].individual);
-        running_[slot] = Running{};
-        throw StorageError(fmt::format("{} cannot be evaluated: {}{}", to_text(individual.id), programs_.problem(),
+        throw StorageError(fmt::format("{} cannot be evaluated: {}{}", to_text(take(slot).id), programs_.problem(),
                                        not_started_ == most ? fmt::format(", {} times in a row", most) : ""));
     }
 }
@@ -261,31 +251,34 @@ void CommandEvaluator::note_starts(std::uint32_t slot, const Programs::Standing&
 /// Starts an evaluation a second time if its port was in use or its persistent program had ended. There is no second
 /// start if the program has reported anything. A second start is possible even if Finch has ended the programs of other
 /// ranks.
-bool CommandEvaluator::begins_again(std::uint32_t slot, Programs::Fault fault) {
-    Running& running = running_[slot];
+bool CommandEvaluator::begins_again(std::uint32_t slot, Status status, const search::Population& population) {
+    const Running& running = running_[slot];
     const bool said_nothing = !running.has_reported && running.misreport.empty();
-    const bool port_taken = fault == Programs::Fault::port_taken;
+    const bool port_taken = status == Status::port_taken;
     const bool was_ended = running.end_reason == EndReason::pruned || running.end_reason == EndReason::timed_out;
     if (was_ended || running.is_retry || !said_nothing || !(objective_.persistent || port_taken)) {
         return false;
     }
-    spdlog::info("{} begins once more{}: {}", to_text(running.individual.id),
+    spdlog::info("{} begins once more{}: {}", to_text(slots_[slot].individual.id),
                  port_taken ? fmt::format(" with another MASTER_PORT than {}", running.port) : "", programs_.problem());
-    begin(slot, true);
+    begin(slot, take(slot), population);
+    running_[slot].is_retry = true;
     return true;
 }
 
-/// Adds the time and the energy of this start to `individual`. Called after the evaluation's release.
-void CommandEvaluator::add_time(search::Individual& individual, double began) const {
-    individual.joules = (individual.training_seconds > 0 ? individual.joules : 0) + programs_.joules();
-    const double seconds = steady_seconds() - began;
+/// Adds the time of this start to the individual. Called after the evaluation's release.
+void CommandEvaluator::add_time(std::uint32_t slot) {
+    last_seconds_ = worked(slot);
+    const double seconds = last_seconds_;
     // A program may have ended while Finch copied files. For interactive programs, `began` leaves out the copies.
-    individual.training_seconds +=
+    slots_[slot].individual.training_seconds +=
         seconds - (objective_.interactive ? 0 : std::clamp(programs_.seconds_since_end(), 0.0, seconds));
 }
 
 /// Returns why an evaluation failed; empty if it did not.
-std::string CommandEvaluator::problem_of(const Running& running, bool failed) const {
+std::string CommandEvaluator::problem_of(std::uint32_t slot, bool failed) const {
+    const Running& running = running_[slot];
+    const search::Individual& individual = slots_[slot].individual;
     const bool is_mute = running.curve.own_epochs() == 0;
     if (running.end_reason == EndReason::timed_out) {
         return fmt::format("it did not end within {} s (search.objective.timeout_seconds)",
@@ -296,7 +289,7 @@ std::string CommandEvaluator::problem_of(const Running& running, bool failed) co
     }
     const std::string errors = programs_.last_errors().empty() ? "" : "\n" + programs_.last_errors();
     if (!running.misreport.empty()) {
-        const std::int32_t example = running.individual.is_heir() ? running.individual.inherited_epochs + 1 : 3;
+        const std::int32_t example = individual.is_heir() ? individual.inherited_epochs + 1 : 3;
         return fmt::format("invalid report: {}; valid is 'finch loss=0.31 epoch={}'{}", running.misreport, example,
                            errors);
     }
@@ -309,19 +302,18 @@ std::string CommandEvaluator::problem_of(const Running& running, bool failed) co
 }
 
 /// Returns the individual with its outcome. Returns nothing if the evaluation begins again.
-std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Programs::Fault fault) {
-    Running& running = running_[slot];
-    const bool failed = fault != Programs::Fault::none && running.end_reason != EndReason::complete;
+std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Status status,
+                                                          const search::Population& population) {
+    const Running& running = running_[slot];
+    const bool failed = status != Status::running && running.end_reason != EndReason::complete;
     const bool is_mute = running.curve.own_epochs() == 0;  // a late report would count for the next individual
     const bool ends_programs = failed || is_mute || running.end_reason != EndReason::none;
     command({.kind = Order::Kind::release, .slot = slot, .ends_programs = ends_programs});
-    if (failed && begins_again(slot, fault)) {
+    if (failed && begins_again(slot, status, population)) {
         return std::nullopt;
     }
-    search::Individual individual = std::move(running.individual);
-    individual.finished = unix_seconds();
-    add_time(individual, running.began);
-    last_seconds_ = steady_seconds() - running.began;
+    search::Individual& individual = slots_[slot].individual;
+    add_time(slot);
     describe(individual, running.curve);
     if (is_mute) {  // the last epoch of an heir is then one of its parent
         individual.loss = individual.accuracy = search::Individual::not_measured;
@@ -333,36 +325,31 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Pr
         (running.end_reason == EndReason::pruned || running.answers.stop_from < running.answers.decided)) {
         individual.outcome = search::Outcome::pruned;
     } else {
-        individual.problem = problem_of(running, failed);
+        individual.problem = problem_of(slot, failed);
         const bool is_good = !failed && individual.problem.empty();
         individual.outcome = is_good ? search::Outcome::evaluated : search::Outcome::failed;
     }
-    judge(individual);
+    complete(slots_[slot]);
     search::mark_bad_loss(individual);
-    running = Running{};
-    return individual;
+    return take(slot);
 }
 
-/// True at intervals, so that progress is recorded even if this start is killed (search/attempts.hpp).
-bool CommandEvaluator::is_to_be_told(std::uint32_t slot) const {
-    return steady_seconds() >= running_[slot].tell_at;
-}
-
-/// If the total number of epochs is not known, the progress is a number below 1 that grows with the epochs.
+/// If the total number of epochs is not known, the progress is a number below 1 that grows with the epochs. Progress is
+/// told at intervals, so that it is recorded even if this start is killed (search/attempts.hpp).
 void CommandEvaluator::describe_progress(std::uint32_t slot) {
-    search::Individual& individual = running_[slot].individual;
+    search::Individual& individual = slots_[slot].individual;
     const auto epochs = static_cast<double>(individual.epochs);
     individual.progress =
         objective_.epochs > 0 ? std::min(1.0, epochs / static_cast<double>(objective_.epochs)) : epochs / (epochs + 1);
-    running_[slot].tell_at = steady_seconds() + config_.checkpoint.training_seconds;
+    slots_[slot].tell_at = steady_seconds() + config_.checkpoint.training_seconds;
 }
 
-void CommandEvaluator::finished(const search::Individual& individual) {
+void CommandEvaluator::finished(const search::Individual& individual, const search::Population& population) {
     if (individual.is_heir()) {
         remove_folder(programs_.file_of(individual.id, std::string(config::parent_suffix)));
     }
     const search::Standing mine = search::standing(individual);
-    const bool stays = keeps_evaluation(objective_.keep, individual, population_().best_trained());
+    const bool stays = keeps_evaluation(objective_.keep, individual, population.best_trained());
     if (!stays || (kept_ && !search::better(mine, *kept_))) {
         programs_.remove_files(individual.id);
     } else if (objective_.keep == config::Keep::best) {

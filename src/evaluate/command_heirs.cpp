@@ -5,7 +5,6 @@
 #include "finch/base/log.hpp"
 #include "finch/base/words.hpp"
 #include "finch/evaluate/command_evaluator.hpp"
-#include "finch/evaluate/rung_snapshots.hpp"
 
 #include <utility>
 
@@ -20,8 +19,8 @@ bool is_name_of_folder(const std::string& name) {
 
 }  // namespace
 
-bool CommandEvaluator::can_continue(const search::Individual& heir) const {
-    const search::Individual* const parent = population_().find(heir.inherited_from);
+bool CommandEvaluator::can_continue(const search::Individual& heir, const search::Population& population) const {
+    const search::Individual* const parent = population.find(heir.inherited_from);
     return parent != nullptr &&
            search::differ_only_in(config_.inherit->move, config_.space, parent->genome, heir.genome) &&
            rung_checkpoints_.has_parent_of(heir);
@@ -31,29 +30,26 @@ bool CommandEvaluator::can_continue(const search::Individual& heir) const {
 /// interactive programs may have waited for an answer.
 void CommandEvaluator::leave_out(double since) {
     const double seconds = steady_seconds() - since;
-    has_copied_ = true;
     for (Running& running : running_) {
         running.began += objective_.interactive ? seconds : 0;
     }
 }
 
 /// Gives an heir the checkpoint and the reports of its parent. Throws StorageError if the files fail.
-void CommandEvaluator::begin_as_heir(std::uint32_t slot) {
-    Running& running = running_[slot];
-    search::Individual& individual = running.individual;
+void CommandEvaluator::begin_as_heir(search::Individual& individual, ReportedCurve& curve) {
     if (!individual.is_heir()) {
         return;
     }
     keep_alive(seconds_of_files);
     const double since = steady_seconds();
     try {
-        rung_checkpoints_.begin(individual, running.curve);
+        rung_checkpoints_.begin(individual, curve);
         spdlog::info("{} continues {} from epoch {} on", to_text(individual.id), to_text(individual.inherited_from),
                      individual.inherited_epochs + 1);
     } catch (const FileError& error) {
         spdlog::warn("{}: {}; the program begins anew", to_text(individual.id), error.what());
         programs_.remove_files(individual.id);  // they continue its parent
-        running.curve = ReportedCurve(group_.size());
+        curve = ReportedCurve(group_.size());
         search::begin_anew(individual);
     }
     leave_out(since);
@@ -61,15 +57,16 @@ void CommandEvaluator::begin_as_heir(std::uint32_t slot) {
 
 /// Copies the checkpoint of a program that has just reached a rung and continues, before the record of the rung is
 /// sent.
-void CommandEvaluator::keep_at_rung(const Running& running, const std::string& checkpoint) {
-    const search::Individual& individual = running.individual;
-    if (!is_wanted_at_rung(individual, population_(), config_.inherit->parents)) {
+void CommandEvaluator::keep_at_rung(std::uint32_t slot, const std::string& checkpoint,
+                                    const search::Population& population) {
+    const search::Individual& individual = slots_[slot].individual;
+    const ReportedCurve& curve = running_[slot].curve;
+    if (!is_wanted_at_rung(individual, population, config_.inherit->parents)) {
         return;
     }
     std::string why;
-    if (running.curve.losses().size() != static_cast<std::size_t>(individual.epochs)) {
-        why =
-            fmt::format("it is report number {}, and heirs need a report of each epoch", running.curve.losses().size());
+    if (curve.losses().size() != static_cast<std::size_t>(individual.epochs)) {
+        why = fmt::format("it is report number {}, and heirs need a report of each epoch", curve.losses().size());
     } else if (checkpoint.empty()) {
         why = "the report names no checkpoint";
     } else if (!is_name_of_folder(checkpoint)) {
@@ -79,7 +76,7 @@ void CommandEvaluator::keep_at_rung(const Running& running, const std::string& c
         const double since = steady_seconds();
         try {
             const auto folder = programs_.folder_of(individual.id) / config::checkpoints_folder / checkpoint;
-            rung_checkpoints_.keep(individual, folder, running.curve, population_(), config_.inherit->parents);
+            rung_checkpoints_.keep(individual, folder, curve, population, config_.inherit->parents);
         } catch (const ApiError& error) {
             why = error.what();
         }

@@ -1,55 +1,75 @@
-#include "finch/evaluate/function_evaluator.hpp"
-
 #include "finch/base/clock.hpp"
-#include "finch/evaluate/fault.hpp"
+#include "finch/evaluate/group_evaluator.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <thread>
-#include <utility>
+#include <vector>
 
 namespace finch::evaluate {
+namespace {
+
+/// Evaluates a benchmark function on the leader. The result is ready immediately or after a simulated duration.
+class FunctionEvaluator : public GroupEvaluator {
+public:
+    /// `config` must have a function as its objective. Both arguments must outlive the evaluator.
+    FunctionEvaluator(const config::Config& config, const comm::Group& group);
+
+private:
+    Answer on_start(const Order& order) override;
+    Answer on_advance(const Order&) override { return {}; }
+    [[nodiscard]] double worked(std::uint32_t) const override { return 0; }
+    bool wait() override;
+    std::optional<search::Individual> poll(std::uint32_t slot, const search::Population& population) override;
+    [[nodiscard]] double seconds_left(std::uint32_t slot) const override;
+
+    const search::FunctionInstance function_;
+    const search::PretendedDuration duration_;
+    std::vector<double> due_;  ///< by slot: steady seconds at which the evaluation ends
+};
 
 FunctionEvaluator::FunctionEvaluator(const config::Config& config, const comm::Group& group)
     : GroupEvaluator(config, group),
       function_(std::get<config::FunctionObjective>(config.objective).make_instance()),
       duration_(std::get<config::FunctionObjective>(config.objective).duration()),
-      running_(static_cast<std::size_t>(config.workers.slots)) {}
+      due_(slots_.size()) {}
 
-void FunctionEvaluator::start(search::Individual individual) {
-    individual.started = unix_seconds();
-    die_of(individual.id);
-    Running& running = running_[free_slot()];
-    running.due = steady_seconds() + duration_.seconds(config_.seed, individual.id);
-    running.individual = std::move(individual);
-    running.used = true;
+Answer FunctionEvaluator::on_start(const Order& order) {
+    due_.at(order.slot) = steady_seconds() + duration_.seconds(config_.seed, order.individual.id);
+    return {};
 }
 
-std::vector<search::Individual> FunctionEvaluator::advance() {
-    std::vector<search::Individual> ended;
-    const double now = steady_seconds();
-    double next = now + 0.001;
-    for (Running& running : running_) {
-        if (running.used && running.due > now) {
-            next = std::min(next, running.due);
-        } else if (running.used) {
-            search::evaluate(function_, running.individual);
-            running.individual.finished = unix_seconds();
-            judge(running.individual);
-            ended.push_back(std::move(running.individual));
-            running = {};
-        }
+/// Waits until an evaluation ends, at most a millisecond.
+bool FunctionEvaluator::wait() {
+    double seconds = 0.001;
+    for (const std::uint32_t slot : used_slots()) {
+        seconds = std::min(seconds, seconds_left(slot));
     }
-    if (ended.empty() && !idle()) {
-        std::this_thread::sleep_for(std::chrono::duration<double>(next - now));
+    if (seconds > 0) {
+        std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
     }
-    return ended;
+    return true;
 }
 
-bool FunctionEvaluator::wants_soon() const {
-    const double soon = steady_seconds() + island::lease_ahead_seconds;
-    return std::any_of(running_.begin(), running_.end(),
-                       [soon](const Running& running) { return !running.used || running.due < soon; });
+std::optional<search::Individual> FunctionEvaluator::poll(std::uint32_t slot,
+                                                          const search::Population& /*population*/) {
+    if (seconds_left(slot) > 0) {
+        return std::nullopt;
+    }
+    search::evaluate(function_, slots_[slot].individual);
+    complete(slots_[slot]);
+    return take(slot);
+}
+
+double FunctionEvaluator::seconds_left(std::uint32_t slot) const {
+    return due_[slot] - steady_seconds();
+}
+
+}  // namespace
+
+std::unique_ptr<GroupEvaluator> make_function_evaluator(const config::Config& config, const comm::Group& group) {
+    return std::make_unique<FunctionEvaluator>(config, group);
 }
 
 }  // namespace finch::evaluate

@@ -2,11 +2,6 @@
 
 #include "finch/cluster/signals.hpp"
 
-#include <algorithm>
-#include <array>
-#include <numeric>
-#include <span>
-
 namespace finch::evaluate {
 
 Status agree(const comm::Group& group, Status mine) {
@@ -16,44 +11,14 @@ Status agree(const comm::Group& group, Status mine) {
     return static_cast<Status>(all[0]);
 }
 
-double sum(const comm::Group& group, double mine) {
-    const std::vector<double> all = group.gather(std::array{mine});
-    return std::accumulate(all.begin(), all.end(), 0.0);
-}
-
-// An Order's bytes may contain a snapshot, so they are freed before the Order is obeyed.
-void send_order(const comm::Group& group, const Order& order) {
-    Bytes bytes = encode(order);
-    group.broadcast(bytes);
-}
-
-void follow(const comm::Group& group, const std::function<void(const Order&)>& obey, train::Profile* profile) {
-    constexpr double seconds_to_first_order = 600;  // the leader reads the run first
-    Order order{.kind = Order::Kind::wait, .seconds_to_next = seconds_to_first_order};
-    do {
-        Bytes bytes;
-        {
-            const backend::LapScope scope(profile, backend::Activity::wait);
-            group.broadcast(bytes, std::max(seconds_of_silence, order.seconds_to_next));
-        }
-        order = decode_order(bytes);
-        obey(order);
-    } while (order.kind != Order::Kind::dismiss);
-}
-
-void obey_alone(const comm::Group& group, const Order& order) {
-    if (order.kind == Order::Kind::wait) {
-        static_cast<void>(agree(group, Status::running));
-    }
-}
-
 Bytes encode(const Order& order) {
     Bytes bytes;
     ByteWriter writer(bytes);
     writer.put(order.kind);
     writer.put(order.slot);
-    writer.put_all(std::span<const Order::Steps>(order.steps));
-    writer.put_all(std::span<const Order::Answers>(order.answers));
+    writer.put(order.batches);
+    writer.put(order.worked);
+    writer.put(order.answers);
     writer.put(order.grace_seconds);
     writer.put(order.ends_programs);
     writer.put(order.seconds_to_next);
@@ -76,8 +41,9 @@ Order decode_order(const Bytes& bytes) {
         throw FileError("an order of no kind");
     }
     order.slot = reader.get<std::uint32_t>();
-    order.steps = reader.get_all<Order::Steps>();
-    order.answers = reader.get_all<Order::Answers>();
+    order.batches = reader.get<std::uint32_t>();
+    order.worked = reader.get<double>();
+    order.answers = reader.get<Order::Answers>();
     order.grace_seconds = reader.get<double>();
     order.ends_programs = reader.get<bool>();
     order.seconds_to_next = reader.get<double>();

@@ -6,13 +6,15 @@
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/base/message.hpp"
+#include "finch/base/words.hpp"
 #include "finch/cluster/signals.hpp"
-
-#include "program_end.hpp"
+#include "finch/evaluate/report_line.hpp"
+#include "finch/search/outcomes.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <string_view>
@@ -33,22 +35,36 @@ void write_file(const fs::path& path, const std::string& text) {
     }
 }
 
-Programs::Fault fault_of(const fs::filesystem_error& error) {
-    return is_storage_failure(error.code().value()) ? Programs::Fault::storage : Programs::Fault::failed;
+Status status_after(const fs::filesystem_error& error) {
+    return is_storage_failure(error.code().value()) ? Status::storage : Status::failed;
+}
+
+constexpr std::size_t lines_of_problem = 10;
+constexpr std::size_t bytes_of_problem = 1500;
+
+/// Returns the final text of a line on a terminal: the part after the last carriage return, without escape sequences.
+std::string shown(const std::string& line) {
+    const std::size_t end = line.find_last_not_of("\r ") + 1;  // npos + 1 is 0
+    const std::size_t begin = line.substr(0, end).rfind('\r') + 1;
+    return without_escapes(line.substr(begin, end - begin));
+}
+
+/// True for a row of dashes, equal signs and the like, as mpirun prints around its messages.
+bool is_rule(const std::string& line) {
+    return !line.empty() && line.find_first_not_of("-=_*#+~ \t") == std::string::npos;
 }
 
 }  // namespace
 
 Programs::Programs(const config::Config& config, const CommandLine& line, const comm::Group& group,
-                   process::Launcher& launcher, Place place, energy::Meter* meter)
+                   process::Launcher& launcher, Place place)
     : objective_(std::get<config::CommandObjective>(config.objective)),
       line_(line),
       group_(group),
       launcher_(launcher),
       run_(std::move(place.run)),
       environment_(group, place.ranks, objective_, std::max(1, place.threads / config.workers.slots)),
-      slots_(static_cast<std::size_t>(config.workers.slots)),
-      energy_(meter, slots_.size()) {}
+      slots_(static_cast<std::size_t>(config.workers.slots)) {}
 
 bool Programs::starts_here() const {
     return group_.is_leader() || objective_.launch == config::Launch::ranks;
@@ -88,26 +104,21 @@ process::Program Programs::program_of(const Order& order, const search::Individu
             .output_bytes = static_cast<std::size_t>(objective_.output_bytes)};
 }
 
-/// A failure in this function ends the evaluation. All ranks learn about the failure when they obey the next `advance`
-/// Order.
-void Programs::start(const Order& order) {
+void Programs::start(const Order& order, std::int32_t epochs) {
     Slot& slot = slots_.at(order.slot);
     const search::Individual& individual = order.individual;
     const CommandLine::Paths paths = paths_of(individual.id, order.resumes);
     slot = Slot{.child = std::move(slot.child),
                 .id = individual.id,
                 .runs = starts_here(),
-                .epochs = static_cast<double>(individual.epochs),
-                .is_evaluated = true,
-                .began = steady_seconds(),
+                .epochs = static_cast<double>(epochs),
                 .printed = steady_seconds()};
-    energy_.begin(order.slot);
     try {
         if (slot.runs) {
             prepare_folder(individual, paths);
         }
     } catch (const fs::filesystem_error& error) {
-        fail(slot, error.what(), fault_of(error));
+        fail(slot, error.what(), status_after(error));
     }
     if (!objective_.files.empty() || line_.uses("hostfile")) {
         static_cast<void>(group_.maximum(0));  // wait for the files of the leader, which the programs of all ranks read
@@ -131,13 +142,13 @@ void Programs::start_child(Slot& slot, const Order& order, const search::Individ
             slot.child->close_input();
         }
     } catch (const fs::filesystem_error& error) {
-        fail(slot, error.what(), fault_of(error));
+        fail(slot, error.what(), status_after(error));
     }
 }
 
-void Programs::fail(Slot& slot, const std::string& why, Fault fault) const {
+void Programs::fail(Slot& slot, const std::string& why, Status status) const {
     slot.runs = false;
-    slot.fault = fault;
+    slot.status = status;
     slot.problem = group_.size() > 1 ? fmt::format("rank {}: {}", group_.rank(), why) : why;
 }
 
@@ -193,10 +204,10 @@ void Programs::judge(Slot& slot, const process::Ended& ended) const {
     const std::string said =
         last_lines(errors.empty() && (!is_good || objective_.persistent) ? slot.child->output() : errors);
     fail(slot, how + (said.empty() ? "" : ": " + said),
-         has_problem && ended.code == process::exit_of_node ? Fault::storage
-         : has_problem && ended.code == 127                 ? Fault::not_started
-         : port_is_taken                                    ? Fault::port_taken
-                                                            : Fault::failed);
+         has_problem && ended.code == process::exit_of_node ? Status::storage
+         : has_problem && ended.code == 127                 ? Status::not_started
+         : port_is_taken                                    ? Status::port_taken
+                                                            : Status::failed);
     if (slot.was_told && !port_is_taken) {
         slot.problem.clear();  // Finch ended it: no fault of the program
     }
@@ -246,19 +257,8 @@ void Programs::remove_files(search::Id id) const {
     fs::remove(folder_of(id).parent_path(), failed);  // only if it is empty
 }
 
-/// Counts the energy of an evaluation on all ranks, even if only the leader starts a program: the program may use the
-/// cores of all ranks.
-void Programs::count_energy(std::uint32_t number) {
-    if (slots_.at(number).is_evaluated) {
-        energy_.set_worked(number, steady_seconds() - slots_.at(number).began);
-    }
-}
-
 void Programs::release(std::uint32_t number, bool ends_program) {
     Slot& slot = slots_.at(number);
-    count_energy(number);
-    slot.is_evaluated = false;
-    joules_ = sum(group_, energy_.joules(number));
     if (slot.child) {
         keep_output(slot);
         if (!objective_.persistent || ends_program) {
@@ -288,56 +288,28 @@ void Programs::gather_ends(const Slot& slot) {
     }
 }
 
-std::vector<Programs::Standing> Programs::look(const std::vector<Order::Answers>& answers) {
-    std::vector<Standing> standings;
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-        Slot& slot = slots_[i];
-        count_energy(static_cast<std::uint32_t>(i));
-        look(slot);
-        answer(slot, answers.at(i));
-        const auto all = group_.maximum({static_cast<std::int64_t>(slot.runs), static_cast<std::int64_t>(slot.fault)});
-        const bool was_signalled = group_.maximum(slot.signal != 0 ? 1 : 0) != 0;
-        standings.push_back({all[0] != 0, static_cast<Fault>(all[1]), was_signalled});
-    }
-    static_cast<void>(agree(group_, Status::running));  // tells all ranks about a stop request on any rank
-    return standings;
+Answer Programs::look(std::uint32_t number, const Order::Answers& answers) {
+    Slot& slot = slots_.at(number);
+    look(slot);
+    answer(slot, answers);
+    const auto any = group_.maximum({static_cast<std::int64_t>(slot.runs), static_cast<std::int64_t>(slot.signal)});
+    return {any[0] != 0, agree(group_, slot.status), any[1] != 0};
 }
 
-std::vector<Programs::Standing> Programs::obey(const Order& order) {
-    Slot& slot = slots_.at(order.slot);
-    switch (order.kind) {
-        case Order::Kind::start:
-            start(order);
-            break;
-        case Order::Kind::advance:
-            return look(order.answers);
-        case Order::Kind::signal:
-            for (Slot& one : slots_) {
-                if (one.runs) {
-                    one.child->signal(SIGUSR2);
-                }
-            }
-            break;
-        case Order::Kind::end:
-            if (slot.runs) {
-                slot.was_told = true;
-                slot.child->end(order.grace_seconds);
-            }
-            break;
-        case Order::Kind::release:
-            release(order.slot, order.ends_programs);
-            break;
-        case Order::Kind::wait:
-            static_cast<void>(agree(group_, Status::running));
-            break;
-        case Order::Kind::snapshot:
-        case Order::Kind::report:
-            break;
-        case Order::Kind::dismiss:
-            slots_.clear();
-            break;
+void Programs::signal() {
+    for (Slot& slot : slots_) {
+        if (slot.runs) {
+            slot.child->signal(SIGUSR2);
+        }
     }
-    return {};
+}
+
+void Programs::end(std::uint32_t number, double grace_seconds) {
+    Slot& slot = slots_.at(number);
+    if (slot.runs) {
+        slot.was_told = true;
+        slot.child->end(grace_seconds);
+    }
 }
 
 std::vector<ReportLine> Programs::take_reports(std::uint32_t slot) {
@@ -352,6 +324,50 @@ bool Programs::wait(double seconds) {
         }
     }
     return process::wait_for_any(children, seconds);
+}
+
+std::string last_lines(const std::string& output) {
+    const std::string text(search::up_to_reason(output, lines_of_problem));
+    std::string last;
+    std::size_t end = text.find_last_not_of("\r\n ") + 1;  // npos + 1 is 0
+    for (std::size_t lines = 0; end > 0 && lines < lines_of_problem && last.size() < bytes_of_problem;) {
+        const std::size_t begin = text.rfind('\n', end - 1) + 1;
+        const std::string line = shown(text.substr(begin, end - begin));
+        end = begin > 0 ? begin - 1 : 0;
+        if (!is_rule(line) && !(line.empty() && last.empty())) {
+            last = line + (lines > 0 ? "\n" : "") + last;
+            ++lines;
+        }
+    }
+    return printable(std::string_view(last).substr(last.size() - std::min(last.size(), bytes_of_problem)));
+}
+
+std::string how_it_ended(const process::Ended& ended) {
+    if (!ended.problem.empty()) {
+        return ended.problem;
+    }
+    if (ended.signal != 0) {
+        return fmt::format("ended by signal {} ({}{})", ended.signal, ::strsignal(ended.signal),
+                           ended.signal == SIGKILL ? ", as the kernel does where memory runs out" : "");
+    }
+    if (ended.code == 0 && ended.cut_off > 0) {
+        return fmt::format("it ended while {} of its processes still ran (a \"&\" without \"wait\"?)", ended.cut_off);
+    }
+    return fmt::format("exit code {}", ended.code);
+}
+
+bool is_port_taken(const std::string& said) {
+    return said.find("EADDRINUSE") != std::string::npos || said.find("ddress already in use") != std::string::npos ||
+           said.find("Errno 98]") != std::string::npos;
+}
+
+int signal_of_stop(const process::Ended& ended) {
+    for (const int signal : {ended.signal, ended.code - 128}) {  // a shell returns 128 + the signal of its child
+        if (cluster::is_stop_signal(signal)) {
+            return signal;
+        }
+    }
+    return 0;
 }
 
 }  // namespace finch::evaluate

@@ -124,7 +124,7 @@ void Worker::live() {
             announce(long_seconds);
         }
         try {
-            for (search::Individual& done : evaluator_.advance()) {
+            for (search::Individual& done : evaluator_.advance(population_)) {
                 finish(std::move(done));
             }
             tell_progress();
@@ -182,7 +182,7 @@ void Worker::start(search::Individual individual) {
     const std::vector<std::int32_t>& leaders = leaders_of(population_.island_now(individual.island));
     if (publish(search::Started{individual}, is_told ? leaders : std::vector<std::int32_t>())) {
         try {
-            evaluator_.start(std::move(individual));
+            evaluator_.start(std::move(individual), population_);
         } catch (const StorageError& error) {
             stop_for_storage(error.what());
         }
@@ -212,7 +212,7 @@ void Worker::finish(search::Individual individual) {
         seconds_per_evaluation_ = 0;
         send_lease(search::LeaseMessage::Kind::give_back, lease_client_.release());
     }
-    evaluator_.finished(individual);
+    evaluator_.finished(individual, population_);
     if (state_ == State::searching && !individual.is_repeat()) {
         exchange(individual);
     }

@@ -94,7 +94,7 @@ search::Individual Worker::retry_of(const search::Individual& failed) {
         search::Individual heir = individual;
         const search::Rungs& rungs = options_.inherit->rungs;
         search::begin_at_rung(heir, failed.inherited_from, rungs.passed(failed.inherited_epochs), rungs);
-        if (evaluator_.can_continue(heir)) {
+        if (evaluator_.can_continue(heir, population_)) {
             return heir;
         }
     }
@@ -139,8 +139,9 @@ bool Worker::make_heir(search::Individual& individual) const {
         return false;
     }
     RandomStream random(options_.seed, Purpose::inheritance, id.value);
-    return search::make_heir(individual, *options_.inherit, options_.initial_design, population_, random,
-                             [this](const search::Individual& heir) { return evaluator_.can_continue(heir); });
+    return search::make_heir(
+        individual, *options_.inherit, options_.initial_design, population_, random,
+        [this](const search::Individual& heir) { return evaluator_.can_continue(heir, population_); });
 }
 
 bool Worker::start_bred() {

@@ -4,7 +4,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/base/message.hpp"
-#include "finch/evaluate/kept_evaluations.hpp"
+#include "finch/evaluate/kept_files.hpp"
 #include "finch/report/individual.hpp"
 #include "finch/report/tables.hpp"
 #include "finch/run/progress.hpp"

@@ -109,13 +109,14 @@ CommandNotes command_notes(const evaluate::CommandLine& line) {
     return notes;
 }
 
-std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config, const PreparedPrograms& prepared,
-                                                  const comm::Group& group, process::Launcher& launcher,
-                                                  const Placement& placement, int world_rank,
-                                                  const store::RunDirectory& directory, energy::Meter* meter) {
+std::unique_ptr<evaluate::CommandEvaluator> make_command_evaluator(
+    const config::Config& config, const PreparedPrograms& prepared, const comm::Group& group,
+    process::Launcher& launcher, const Placement& placement, int world_rank, const store::RunDirectory& directory,
+    std::uint64_t number, energy::Meter* meter) {
     const auto& objective = std::get<config::CommandObjective>(config.objective);
     const std::filesystem::path run = std::filesystem::absolute(directory.root()).lexically_normal();
-    evaluate::Programs::Place place{.ranks = {}, .threads = placement.threads, .run = store::RunDirectory(run)};
+    evaluate::Programs::Place place{
+        .ranks = {}, .threads = placement.threads, .run = store::RunDirectory(run), .number = number};
     for (const cluster::Place& one : placement.layout.places) {
         if (one.worker == placement.mine(world_rank).worker) {
             place.ranks.nodes.push_back(one.node);  // ordered by rank within the worker
@@ -131,7 +132,8 @@ std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config, 
         const std::vector<std::string>& nodes = place.ranks.nodes;
         place.threads *= static_cast<int>(std::count(nodes.begin(), nodes.end(), nodes.front()));
     }
-    return std::make_unique<evaluate::Programs>(config, prepared.line, group, launcher, std::move(place), meter);
+    return std::make_unique<evaluate::CommandEvaluator>(config, group, prepared.line, launcher, std::move(place),
+                                                        meter);
 }
 
 }  // namespace finch::run

@@ -240,15 +240,6 @@ OpenedRun open_run_everywhere(const Run& run) {
     return opened;
 }
 
-std::unique_ptr<evaluate::Programs> start_programs(Run& run) {
-    if (!run.prepared) {
-        return nullptr;
-    }
-    run.group.sleep_while_waiting();
-    return make_programs(run.config, *run.prepared, run.group, run.launcher, run.placement, run.session.world_rank(),
-                         run.directory, run.meter.get());
-}
-
 }  // namespace
 
 /// All files are used in on_rank_zero() and on_every_rank(), so every rank gets the same StorageError.
@@ -267,8 +258,7 @@ Run::Run(comm::Session& the_session, const RunOptions& the_options, process::Lau
       prepared(prepare_programs_everywhere(config)),
       meter(open_meter_and_log(*this)),
       directory(run_directory_of(config, options)),
-      opened(open_run_everywhere(*this)),
-      programs(start_programs(*this)) {
+      opened(open_run_everywhere(*this)) {
 } catch (const StorageError& error) {
     throw StoppedAtStart{fmt::format("the run cannot be opened now, start it again to resume: {}", error.what())};
 }

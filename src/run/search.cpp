@@ -11,8 +11,6 @@
 #include "finch/comm/phase.hpp"
 #include "finch/evaluate/cnn_evaluator.hpp"
 #include "finch/evaluate/command_evaluator.hpp"
-#include "finch/evaluate/function_evaluator.hpp"
-#include "finch/evaluate/slots.hpp"
 #include "finch/run/closing.hpp"
 #include "finch/run/given.hpp"
 #include "finch/run/progress.hpp"
@@ -39,13 +37,8 @@ std::optional<train::Profile> begin_profile(const RunOptions& options) {
     return options.profile ? std::make_optional<train::Profile>() : std::nullopt;
 }
 
-/// Leader only. Sends the order `report` to the followers, then writes the measured profile to the log and to
-/// profile.json.
-void tell_profile(const Run& run, evaluate::Slots& slots) {
-    const evaluate::Order order{.kind = evaluate::Order::Kind::report};
-    evaluate::send_order(run.group, order);
-    static_cast<void>(slots.obey(order));
-    const train::ProfileReport& report = slots.report();
+/// Leader only. Writes the measured profile to the log and to profile.json.
+void tell_profile(const Run& run, const train::ProfileReport& report) {
     if (report.all.training_samples == 0) {
         spdlog::info("--profile: nothing was trained in this start");
         return;
@@ -117,38 +110,20 @@ SearchBegin search_begin(const Run& run, const OpenedRun& opened) {
             .unix_seconds = unix_seconds()};
 }
 
-/// Returns the evaluator for the objective. `population`: a pointer that the leader sets later to its population.
-std::unique_ptr<island::Evaluator> make_evaluator(const Run& run, std::uint64_t number, evaluate::Slots& slots,
-                                                  const search::Population* const& population) {
+/// Collective over the world. Returns this rank's evaluator for the objective. `number`: of the run.
+std::unique_ptr<evaluate::GroupEvaluator> make_evaluator(Run& run, std::uint64_t number) {
     if (std::holds_alternative<config::FunctionObjective>(run.config.objective)) {
-        return std::make_unique<evaluate::FunctionEvaluator>(run.config, run.group);
+        return evaluate::make_function_evaluator(run.config, run.group);
     }
-    if (run.programs != nullptr) {
-        return std::make_unique<evaluate::CommandEvaluator>(
-            run.config, *run.programs, run.group, number,
-            [&population]() -> const search::Population& { return *population; }, cluster::seconds_left_to_stop);
+    if (run.prepared) {
+        run.group.sleep_while_waiting();
+        return make_command_evaluator(run.config, *run.prepared, run.group, run.launcher, run.placement,
+                                      run.session.world_rank(), run.directory, number, run.meter.get());
     }
-    auto evaluator = std::make_unique<evaluate::CnnEvaluator>(
-        run.config, slots, run.group, run.directory, run.place().worker, number, [&population] {
-            const search::Individual* best = population->best_trained();
-            return best != nullptr ? std::optional(search::standing(*best)) : std::nullopt;
-        });
-    evaluator->set_population([&population]() -> const search::Population& { return *population; });
-    const data::Dataset& images = run.datasets().training;
-    evaluator->set_sample_shape({images.height, images.width, images.channels}, images.outputs());
-    return evaluator;
+    return std::make_unique<evaluate::CnnEvaluator>(
+        run.config, run.group, run.datasets(), *run.device.device, run.device.communicator,
+        evaluate::WorkerRun{run.directory, number, run.place().worker}, run.meter.get(), begin_profile(run.options));
 }
-
-/// The trainings of this rank. Collective over the worker.
-struct Trainings {
-    explicit Trainings(const Run& run)
-        : profile(begin_profile(run.options)),
-          slots(run.config, run.datasets(), *run.device.device, run.group, run.device.communicator,
-                profile ? &*profile : nullptr, run.meter.get()) {}
-
-    std::optional<train::Profile> profile;
-    evaluate::Slots slots;
-};
 
 std::unique_ptr<search::Propagator> make_propagator(const Run& run, int island) {
     return run.options.genes
@@ -179,21 +154,9 @@ int end_together(const Run& run, int code) {
 
 /// Follower only. Executes the leader's orders.
 void Run::follow() {
+    const auto evaluator = make_evaluator(*this, opened.before.run);
     end_phases();
-    std::optional<Trainings> trainings;
-    if (config.trains()) {
-        trainings.emplace(*this);
-    }
-    const auto obey = [&](const evaluate::Order& order) {
-        if (trainings) {
-            trainings->slots.obey(order);
-        } else if (programs) {
-            programs->obey(order);
-        } else {
-            evaluate::obey_alone(group, order);
-        }
-    };
-    evaluate::follow(group, obey, trainings && trainings->profile ? &*trainings->profile : nullptr);
+    evaluator->follow();
 }
 
 /// Leader only. Runs the search. Collective over the leaders at the beginning and at an orderly end. Returns the exit
@@ -207,9 +170,7 @@ int Run::lead() {
         archive.emplace(directory, config.space, begun.facts, *begun.lock, publisher(*this, begun.before.run));
     }
     const auto mailbox = comm::make_mpi_mailbox(leaders.get());
-    Trainings trainings(*this);
-    const search::Population* population = nullptr;
-    const auto evaluator = make_evaluator(*this, begun.before.run, trainings.slots, population);
+    const auto evaluator = make_evaluator(*this, begun.before.run);
     const island::IslandMap islands(placement.layout.island_of_worker, placement.layout.islands);
     const auto propagator = make_propagator(*this, islands.island_of(place().worker));
     // In a trial (finch plan --try), try_plan() prints the individual.
@@ -219,7 +180,6 @@ int Run::lead() {
                           journal, *mailbox, archive ? &*archive : nullptr, progress,
                           {unix_seconds, steady_seconds, cluster::stop_request, slurm.end_time.value_or(0),
                            cluster::request_orderly_stop, cluster::extended_end_time});
-    population = &worker.population();
     end_phases();
     const island::ExitReason reason = worker.run();
     begin(Phase::end_of_search);
@@ -235,8 +195,8 @@ int Run::lead() {
         }
         return exit_stopped;
     }
-    if (trainings.profile) {
-        tell_profile(*this, trainings.slots);
+    if (options.profile) {
+        tell_profile(*this, evaluator->report());
     }
     evaluator->dismiss();
     return close_orderly(*this, worker, journal, archive ? &*archive : nullptr);

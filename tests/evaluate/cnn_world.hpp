@@ -31,11 +31,13 @@ workers: {slots: 3}
         : config(config::parse(configuration, "test", settings())),
           datasets(data::load(config.recipe(genome(1), 0).data, config.seed)),
           device(std::forward<Arguments>(of_device)...),
-          slots(config, datasets, device, group, cluster::AllReduceKind::none),
-          evaluator(config, slots, group, store::RunDirectory(folder.path()), 0, 0, [] {
-              return search::Standing{true, 0, 0, {}};
-          }) {
-        evaluator.set_sample_shape({12, 12, 1}, 10);
+          evaluator(config, group, datasets, device, cluster::AllReduceKind::none,
+                    {store::RunDirectory(folder.path())}) {
+        search::Individual unbeaten;  // so that no weights are written
+        unbeaten.id.value = 100;
+        unbeaten.outcome = search::Outcome::evaluated;
+        unbeaten.loss = -1;
+        population.merge(unbeaten);
     }
 
     /// Returns additional settings from Device::settings(), if it exists.
@@ -50,13 +52,13 @@ workers: {slots: 3}
         search::Individual individual;
         individual.id.value = id;
         individual.genome = genome(channels);
-        evaluator.start(std::move(individual));
+        evaluator.start(std::move(individual), population);
     }
     /// Advances until no individual is running. Returns the individuals in the order in which they ended.
     std::vector<search::Individual> finish() {
         std::vector<search::Individual> ended;
         while (!evaluator.idle()) {
-            for (search::Individual& individual : evaluator.advance()) {
+            for (search::Individual& individual : evaluator.advance(population)) {
                 ended.push_back(std::move(individual));
             }
         }
@@ -67,8 +69,8 @@ workers: {slots: 3}
     config::Config config;
     data::Datasets datasets;
     comm::Group group{MPI_COMM_SELF, 0, 0};
+    search::Population population{search::ExchangeKind::none, 1};
     Device device;
-    Slots slots;
     CnnEvaluator evaluator;
 };
 

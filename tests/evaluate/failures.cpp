@@ -1,4 +1,5 @@
 // Exceptions from a library, which are not of Finch's exception types. They end the individual or the process.
+#include "finch/base/files.hpp"
 #include "finch/cluster/end_notes.hpp"
 
 #include "evaluate/cnn_world.hpp"
@@ -19,15 +20,23 @@ namespace {
 
 constexpr std::int64_t channels_refused = 7;  ///< with this number of channels, make() throws for a convolution
 constexpr std::int64_t channels_failing = 8;  ///< with this number of channels, forward() of a convolution throws
+constexpr std::int64_t channels_unread = 9;   ///< with this number of channels, forward() throws a StorageError
 
 class FailingConvolution : public backend::Operation {
 public:
+    explicit FailingConvolution(std::int64_t channels) : channels_(channels) {}
     void forward(const backend::Pass&, std::span<const float* const>, float*) override {
+        if (channels_ == channels_unread) {
+            throw StorageError("could not read the images");
+        }
         throw std::runtime_error("could not execute a primitive");
     }
     void backward(const backend::Pass&, std::span<const float* const>, const float*, float*, std::span<float* const>,
                   float*) override {}
     [[nodiscard]] std::string implementation() const override { return "failing"; }
+
+private:
+    std::int64_t channels_;
 };
 
 /// A CPU device that throws exceptions like those of a library.
@@ -44,8 +53,9 @@ public:
         if (convolution != nullptr && convolution->channels_out == channels_refused) {
             throw std::runtime_error("could not create a primitive");
         }
-        if (convolution != nullptr && convolution->channels_out == channels_failing) {
-            return std::make_unique<FailingConvolution>();
+        if (convolution != nullptr && convolution->channels_out >= channels_failing &&
+            convolution->channels_out <= channels_unread) {
+            return std::make_unique<FailingConvolution>(convolution->channels_out);
         }
         return test::WrappedDevice::make(shape);
     }
@@ -72,7 +82,7 @@ cluster::ExitCause note_after(FaultyWorld& world, const Order& order) {
     if (child == 0) {
         cluster::keep_end_notes(path, 0, 7, 1);
         try {
-            world.slots.obey(order);
+            world.evaluator.obey(order);
         } catch (const std::exception&) {
             std::_Exit(1);  // main() does the same
         }
@@ -104,6 +114,22 @@ TEST_CASE("a library exception during a training fails only this individual, wit
             CHECK((individual.problem.find("a primitive") != std::string::npos) == is_faulty);
         }
     }
+}
+
+TEST_CASE("a storage failure loses no result: individuals that ended before it in the same advance() come first") {
+    FaultyWorld world;
+    world.start(1, channels_unread);
+    world.start(2, channels_refused);
+
+    const std::vector<search::Individual> ended = world.evaluator.advance(world.population);
+
+    REQUIRE(ended.size() == 1);
+    CHECK(ended.front().id.value == 2);
+    CHECK_FALSE(world.evaluator.has_free_slot());
+    CHECK_FALSE(world.evaluator.idle());
+    CHECK_THROWS_WITH_AS(static_cast<void>(world.evaluator.advance(world.population)), "could not read the images",
+                         StorageError);
+    CHECK(world.evaluator.idle());
 }
 
 TEST_CASE("an exception that escapes from an order is noted as own_fault; a successful order leaves no note") {

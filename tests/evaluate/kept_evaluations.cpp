@@ -1,6 +1,5 @@
-#include "finch/evaluate/kept_evaluations.hpp"
-
 #include "finch/base/files.hpp"
+#include "finch/evaluate/kept_files.hpp"
 
 #include "support/temporary_folder.hpp"
 

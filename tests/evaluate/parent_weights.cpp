@@ -1,4 +1,4 @@
-#include "finch/evaluate/parent_weights.hpp"
+#include "finch/evaluate/kept_files.hpp"
 
 #include <doctest/doctest.h>
 
@@ -36,16 +36,17 @@ search::Population parents() {
 TEST_CASE("trained_parent: returns the individual of this run that trained the first parent's result") {
     const search::Population population = parents();
     const auto parent_of = [&population](std::uint32_t sequence) {
-        return evaluate::trained_parent(child_of(Id::make(0, 0, sequence)), &population);
+        return evaluate::trained_parent(child_of(Id::make(0, 0, sequence)), population);
     };
     CHECK(parent_of(1) == Id::make(0, 0, 1));
     CHECK(parent_of(2) == Id::make(0, 0, 1));
     CHECK(parent_of(3) == Id{});
     CHECK(parent_of(4) == Id::make(0, 0, 4));  // individual 4 is unknown here, but its weights may exist
-    CHECK(evaluate::trained_parent(child_of(Id::make(0, 0, 3)), nullptr) == Id::make(0, 0, 3));
-    CHECK(evaluate::trained_parent(child_of({}), &population) == Id{});
+    CHECK(evaluate::trained_parent(child_of(Id::make(0, 0, 3)), search::Population(search::ExchangeKind::none, 1)) ==
+          Id::make(0, 0, 3));
+    CHECK(evaluate::trained_parent(child_of({}), population) == Id{});
 
     search::Individual repeat = child_of(Id::make(0, 0, 1));
     repeat.bred_by = search::Operator::repeat;
-    CHECK(evaluate::trained_parent(repeat, &population) == Id{});
+    CHECK(evaluate::trained_parent(repeat, population) == Id{});
 }

@@ -1,4 +1,4 @@
-#include "program_end.hpp"
+#include "finch/evaluate/programs.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,5 @@
 // Copies of programs' checkpoints, and the heirs that begin with them.
-#include "finch/evaluate/rung_checkpoints.hpp"
-
-#include "finch/evaluate/rung_snapshots.hpp"
+#include "finch/evaluate/kept_files.hpp"
 
 #include "support/temporary_folder.hpp"
 

@@ -76,32 +76,29 @@ std::map<std::uint64_t, search::Individual> train_all(int slot_count, bool hesit
     const int rank = comm::rank_of(MPI_COMM_WORLD);
     const comm::Group group(MPI_COMM_WORLD, 0, rank);
     HesitantDevice device(1000 * static_cast<std::uint64_t>(rank + 1), hesitates);
-    Slots slots(config, datasets, device, group, cluster::AllReduceKind::mpi, nullptr, meter);
+    CnnEvaluator evaluator(config, group, datasets, device, cluster::AllReduceKind::mpi,
+                           {store::RunDirectory(folder.path())}, meter);
     std::map<std::uint64_t, search::Individual> ended;
     if (!group.is_leader()) {
-        follow(group, [&](const Order& order) { slots.obey(order); });
+        evaluator.follow();
         return ended;
     }
-    CnnEvaluator evaluator(config, slots, group, store::RunDirectory(folder.path()), 0, 0, [] {
-        return search::Standing{true, 0, 0, {}};
-    });
-    evaluator.set_sample_shape({8, 8, 1}, 10);
     search::Population known(search::ExchangeKind::none, 1);
-    search::Individual unbeaten;
+    search::Individual unbeaten;  // so that no weights are written
     unbeaten.id.value = 100;
-    unbeaten.outcome = search::Outcome::diverged;
+    unbeaten.outcome = search::Outcome::evaluated;
+    unbeaten.loss = -1;
     unbeaten.pruning.edit().losses.front() = -1;
     known.merge(unbeaten);
-    evaluator.set_population([&known]() -> const search::Population& { return known; });
     for (std::uint64_t next = 1; next <= individuals || !evaluator.idle();) {
         while (next <= individuals && evaluator.has_free_slot()) {
             search::Individual individual;
             individual.id.value = next;
             individual.genome = {static_cast<double>(next)};
-            evaluator.start(std::move(individual));
+            evaluator.start(std::move(individual), known);
             ++next;
         }
-        for (search::Individual& individual : evaluator.advance()) {
+        for (search::Individual& individual : evaluator.advance(known)) {
             known.merge(individual);
             ended.emplace(individual.id.value, std::move(individual));
         }

@@ -268,7 +268,8 @@ Target order() {
     start.snapshot = {{"0.weight", {2, 3}, std::vector<float>(6)}, {"step", {}, std::vector<std::int64_t>{5}}};
     evaluate::Order advance;
     advance.kind = evaluate::Order::Kind::advance;
-    advance.steps = {{0, 5}, {1, 7}};
+    advance.batches = 5;
+    advance.worked = 0.25;
     return {"order", {encode(start), encode(advance)}, [](const Bytes& bytes) {
                 static_cast<void>(evaluate::decode_order(bytes));
             }};

@@ -205,9 +205,6 @@ private:
             evaluators_.back()->noise = noise;
             evaluators_.back()->loss_after = loss_after;
             evaluators_.back()->pruning = pruning;
-            evaluators_.back()->population = [this, i]() -> const search::Population& {
-                return workers_[static_cast<std::size_t>(i)]->population();
-            };
             evaluators_.back()->seconds_of_checkpoint = checkpoint_seconds;
             evaluators_.back()->looks = looks.empty() ? 0 : looks[static_cast<std::size_t>(i)];
             mailboxes_.push_back(std::make_unique<CountingMailbox>(network_->mailbox(i)));

@@ -18,9 +18,9 @@ TEST_CASE("of two individuals with equal loss, the weights of the smaller id are
     CnnEvaluator smaller = world.evaluator(1, this_run);
     CnnEvaluator larger = world.evaluator(2, this_run);
 
-    world.known = search::Standing{true, trained.loss, 0, {6}};
+    world.known = population_of({evaluated(6, trained.loss)});
     const search::Individual again = world.train(smaller, 5);
-    world.known = search::Standing{true, trained.loss, 0, {4}};
+    world.known = population_of({evaluated(4, trained.loss)});
     static_cast<void>(world.train(larger, 5));
 
     CHECK(again.loss == trained.loss);
@@ -77,26 +77,26 @@ TEST_CASE("the loss of an individual is the validation error of its best epoch")
 TEST_CASE("a snapshot of another run is reported and ignored; a snapshot of this run is resumed") {
     World world;
     CnnEvaluator evaluator = world.evaluator(0, this_run);
-    evaluator.start(individual(1));
-    while (world.slots.training(0).samples_trained() == 0) {
-        REQUIRE(evaluator.advance().empty());
+    evaluator.start(individual(1), world.known);
+    while (evaluator.training(0).samples_trained() == 0) {
+        REQUIRE(evaluator.advance(world.known).empty());
     }
     static_cast<void>(evaluator.checkpoint());
-    const std::int64_t trained = world.slots.training(0).samples_trained();
-    const double seconds = world.slots.training(0).training_seconds();
+    const std::int64_t trained = evaluator.training(0).samples_trained();
+    const double seconds = evaluator.training(0).training_seconds();
 
     search::Individual again = individual(1);
     again.attempt.restart = 1;  // only an individual of an earlier start can have a snapshot
     CnnEvaluator other = world.evaluator(0, this_run + 1);
     const testing::CapturedLog log;
-    other.start(again);
-    CHECK(world.slots.training(0).samples_trained() == 0);
+    other.start(again, world.known);
+    CHECK(other.training(0).samples_trained() == 0);
     CHECK(log.text().find(world.directory.training({1}).string() + ": it is of another run") != std::string::npos);
 
     CnnEvaluator same = world.evaluator(0, this_run);
-    same.start(again);
-    CHECK(world.slots.training(0).samples_trained() == trained);
-    CHECK(world.slots.training(0).training_seconds() == seconds);
+    same.start(again, world.known);
+    CHECK(same.training(0).samples_trained() == trained);
+    CHECK(same.training(0).training_seconds() == seconds);
 }
 
 TEST_CASE("pruned trainings keep no weights, and nothing is published before the first complete training") {
@@ -105,10 +105,7 @@ TEST_CASE("pruned trainings keep no weights, and nothing is published before the
     CnnEvaluator evaluator = world.evaluator(0, this_run);
     search::Individual good = evaluated(9, -1);
     good.pruning.edit().losses[0] = -1;
-    const search::Population better_one = population_of({good});
-    const search::Population nobody = population_of({});
-    bool compares = true;
-    evaluator.set_population([&]() -> const search::Population& { return compares ? better_one : nobody; });
+    world.known = population_of({good});
 
     const search::Individual pruned = world.train(evaluator, 1);
     CHECK(pruned.outcome == search::Outcome::pruned);
@@ -124,8 +121,9 @@ TEST_CASE("pruned trainings keep no weights, and nothing is published before the
     CHECK_FALSE(publish_best(world.directory, this_run, world.config, world.datasets, *world.device, nothing));
     CHECK(world.published() == 0);
 
-    world.known = search::standing(pruned);
-    compares = false;
+    search::Individual without_rungs = pruned;  // so that the next training continues
+    without_rungs.pruning = {};
+    world.known = population_of({without_rungs});
     const search::Individual complete = world.train(evaluator, 2);
     CHECK(complete.outcome == search::Outcome::evaluated);
     CHECK(world.kept(0) == 2);
@@ -138,18 +136,11 @@ TEST_CASE("a repeat for the final choice is never pruned") {
     World world;
     world.config.pruning = search::HalvingOptions{};
     CnnEvaluator evaluator = world.evaluator(0, this_run);
-    const search::Population better_one = population_of({evaluated(9, -1)});
-    evaluator.set_population([&]() -> const search::Population& { return better_one; });
+    world.known = population_of({evaluated(9, -1)});
     search::Individual repeated = individual(1);
     repeated.bred_by = search::Operator::repeat;
 
-    evaluator.start(repeated);
-    std::vector<search::Individual> done;
-    while (done.empty()) {
-        done = evaluator.advance();
-    }
-
-    CHECK(done.front().outcome == search::Outcome::evaluated);
+    CHECK(world.train(evaluator, repeated).outcome == search::Outcome::evaluated);
 }
 
 TEST_CASE("a child of equal shape inherits its parent's best weights; other children start at random") {
@@ -159,17 +150,12 @@ TEST_CASE("a child of equal shape inherits its parent's best weights; other chil
     CHECK(parent.inherited_from == search::Id{});
     CnnEvaluator evaluator = world.evaluator(1, this_run);
     CnnEvaluator of_other_run = world.evaluator(2, this_run + 1);
-    const auto child_of = [](CnnEvaluator& trains, search::Id first_parent, std::uint64_t id,
-                             search::Operator bred_by = search::Operator::crossover) {
+    const auto child_of = [&world](CnnEvaluator& trains, search::Id first_parent, std::uint64_t id,
+                                   search::Operator bred_by = search::Operator::crossover) {
         search::Individual child = individual(id);
         child.parents = {first_parent, {2}};
         child.bred_by = bred_by;
-        trains.start(child);
-        std::vector<search::Individual> done;
-        while (done.empty()) {
-            done = trains.advance();
-        }
-        return done.front();
+        return world.train(trains, child);
     };
 
     const search::Individual child = child_of(evaluator, parent.id, 9);

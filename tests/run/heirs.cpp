@@ -1,5 +1,5 @@
 // Heirs of a worker that trains networks: their parents' snapshots, and what a resume needs of them.
-#include "finch/evaluate/rung_snapshots.hpp"
+#include "finch/evaluate/kept_files.hpp"
 
 #include "run/world.hpp"
 
@@ -20,11 +20,6 @@ struct InheritingWorld : World {
     InheritingWorld() {
         config.pruning = search::HalvingOptions{1, 2};
         config.inherit = options;
-    }
-    [[nodiscard]] CnnEvaluator evaluator_knowing(const search::Population& population) {
-        CnnEvaluator made = evaluator(0, this_run);
-        made.set_population([&population]() -> const search::Population& { return population; });
-        return made;
     }
     [[nodiscard]] bool keeps(std::uint64_t id) const { return fs::exists(directory.after_epoch({id}, 1)); }
 };
@@ -54,18 +49,17 @@ bool equal_losses(const search::Individual& a, const search::Individual& b) {
 
 TEST_CASE("an heir continues its parent after the rung, and resumes without the snapshot of its parent") {
     InheritingWorld world;
-    search::Population population(search::ExchangeKind::none, 1);
-    CnnEvaluator evaluator = world.evaluator_knowing(population);
+    CnnEvaluator evaluator = world.evaluator(0, this_run);
     const search::Individual parent = world.train(evaluator, 1);
     REQUIRE(world.keeps(1));
-    population.merge(parent);
+    world.known.merge(parent);
 
     const search::Individual heir = heir_of(parent, 9);
-    CHECK(evaluator.can_continue(heir));
+    CHECK(evaluator.can_continue(heir, world.known));
     search::Individual wider = heir;
     wider.genome = {3};
-    CHECK_FALSE(evaluator.can_continue(wider));
-    CHECK_FALSE(evaluator.can_continue(heir_of(individual(17), 9)));
+    CHECK_FALSE(evaluator.can_continue(wider, world.known));
+    CHECK_FALSE(evaluator.can_continue(heir_of(individual(17), 9), world.known));
     const search::Individual done = world.train(evaluator, heir);
     CHECK(done.inherited_from == parent.id);
     CHECK(done.epochs == 2);
@@ -74,15 +68,15 @@ TEST_CASE("an heir continues its parent after the rung, and resumes without the 
     CHECK(done.curve[0].validation_loss == parent.curve[0].validation_loss);
     CHECK(done.curve[1].validation_loss != parent.curve[1].validation_loss);
 
-    CnnEvaluator first = world.evaluator_knowing(population);
+    CnnEvaluator first = world.evaluator(0, this_run);
     search::Individual killed = heir_of(parent, 25);
     const search::Individual whole = world.train(first, killed);
     fs::remove(world.directory.training(killed.id));
-    CnnEvaluator second = world.evaluator_knowing(population);
-    second.start(killed);
+    CnnEvaluator second = world.evaluator(0, this_run);
+    second.start(killed, world.known);
     REQUIRE(fs::exists(world.directory.training(killed.id)));
     fs::remove(world.directory.after_epoch(parent.id, 1));
-    CnnEvaluator third = world.evaluator_knowing(population);
+    CnnEvaluator third = world.evaluator(0, this_run);
     killed.attempt.restart = 1;
     const search::Individual resumed = world.train(third, killed);
     CHECK(resumed.inherited_epochs == 1);
@@ -91,8 +85,7 @@ TEST_CASE("an heir continues its parent after the rung, and resumes without the 
 
 TEST_CASE("an heir whose parent's snapshot is missing trains from the first epoch, and says so") {
     InheritingWorld world;
-    search::Population population(search::ExchangeKind::none, 1);
-    CnnEvaluator evaluator = world.evaluator_knowing(population);
+    CnnEvaluator evaluator = world.evaluator(0, this_run);
     const search::Individual anew = world.train(evaluator, heir_of(individual(1), 9));
 
     CHECK(anew.inherited_from == search::Id{});

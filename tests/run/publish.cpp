@@ -76,7 +76,7 @@ TEST_CASE("all repeats keep their weights until remove_spare_weights keeps only 
     World world;
     CnnEvaluator evaluator = world.evaluator(0, this_run);
     const search::Individual original = world.train(evaluator, 3);
-    world.known = search::Standing{true, 0, 0, {1}};  // better than all other individuals
+    world.known = population_of({evaluated(1, -1)});  // better than all other individuals
     std::vector<search::Individual> all{original};
     for (const std::uint64_t id : {11, 12, 13}) {
         search::Individual repeat = individual(id);

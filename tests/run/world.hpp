@@ -33,29 +33,43 @@ inline search::Individual individual(std::uint64_t id) {
     return one;
 }
 
-/// A worker of one rank with its run directory. `known` is the best individual that its leader knows.
+inline search::Individual evaluated(std::uint64_t id, double loss) {
+    search::Individual one = individual(id);
+    one.outcome = search::Outcome::evaluated;
+    one.loss = loss;
+    return one;
+}
+
+inline search::Population population_of(const std::vector<search::Individual>& all) {
+    search::Population population(search::ExchangeKind::none, 1);
+    for (const search::Individual& one : all) {
+        population.merge(one);
+    }
+    return population;
+}
+
+/// A worker of one rank with its run directory. `known` is the population that its leader knows.
 struct World {
     explicit World(const std::string& inherit = "")
         : config(config::parse(
               std::string(configuration).replace(std::string(configuration).find("INHERIT"), 7, inherit), "test")),
           datasets(data::load(config.recipe({1}, 0).data, config.seed)),
-          device(backend::make_cpu_device(1)),
-          slots(config, datasets, *device, group, cluster::AllReduceKind::none) {
+          device(backend::make_cpu_device(1)) {
         directory.create();
     }
 
     [[nodiscard]] CnnEvaluator evaluator(int worker, std::uint64_t run) {
-        CnnEvaluator made(config, slots, group, directory, worker, run, [this] { return known; });
-        made.set_sample_shape({8, 8, 1}, 10);
-        return made;
+        return {config, group, datasets, *device, cluster::AllReduceKind::none, {directory, run, worker}};
     }
 
-    search::Individual train(CnnEvaluator& evaluator, std::uint64_t id) { return train(evaluator, individual(id)); }
+    search::Individual train(CnnEvaluator& evaluator, std::uint64_t id) const {
+        return train(evaluator, individual(id));
+    }
 
-    search::Individual train(CnnEvaluator& evaluator, const search::Individual& one) {
-        evaluator.start(one);
+    search::Individual train(CnnEvaluator& evaluator, const search::Individual& one) const {
+        evaluator.start(one, known);
         while (true) {
-            for (search::Individual& done : evaluator.advance()) {
+            for (search::Individual& done : evaluator.advance(known)) {
                 return done;
             }
         }
@@ -87,23 +101,7 @@ struct World {
     data::Datasets datasets;
     comm::Group group{MPI_COMM_SELF, 0, 0};
     std::unique_ptr<backend::Device> device;
-    Slots slots;
-    std::optional<search::Standing> known;
+    search::Population known = population_of({});
 };
-
-inline search::Individual evaluated(std::uint64_t id, double loss) {
-    search::Individual one = individual(id);
-    one.outcome = search::Outcome::evaluated;
-    one.loss = loss;
-    return one;
-}
-
-inline search::Population population_of(const std::vector<search::Individual>& all) {
-    search::Population population(search::ExchangeKind::none, 1);
-    for (const search::Individual& one : all) {
-        population.merge(one);
-    }
-    return population;
-}
 
 }  // namespace finch::run::small

@@ -72,7 +72,7 @@ public:
     bool idle() const override { return running_.empty(); }
     bool can_exist(const search::Genome& genome) const override { return exists(genome); }
     bool wants_soon() const override { return has_free_slot(); }
-    void start(search::Individual individual) override {
+    void start(search::Individual individual, const search::Population&) override {
         if (is_disk_full) {
             throw StorageError("no space left");
         }
@@ -86,11 +86,11 @@ public:
                       : 1 + static_cast<int>(individual.id.value * 2654435761U % static_cast<unsigned>(longest_));
         running_.push_back({std::move(individual), takes});
     }
-    std::vector<search::Individual> advance() override {
+    std::vector<search::Individual> advance(const search::Population& population) override {
         std::vector<search::Individual> ended;
         std::erase_if(running_, [&](Running& running) {
             if (loss_after) {
-                return train_epoch(running, ended);
+                return train_epoch(running, population, ended);
             }
             if (--running.looks > 0) {
                 return false;
@@ -125,7 +125,7 @@ public:
         }
         return told;
     }
-    void finished(const search::Individual&) override {}
+    void finished(const search::Individual&, const search::Population&) override {}
     std::vector<search::Individual> checkpoint() override {
         ++checkpoints;
         on_checkpoint();
@@ -149,7 +149,6 @@ public:
     std::size_t epochs = 0;                                                          ///< epochs per learning curve
     std::function<double(const search::Individual&, std::size_t epoch)> loss_after;  ///< may be empty
     search::PruningOptions pruning;
-    std::function<const search::Population&()> population;  ///< the population with which pruning compares
     double seconds_of_checkpoint = 0;
     double noise = 0;                          ///< added to a loss, times a number below 1009 that depends on the id
     int looks = 0;                             ///< advance() calls of every evaluation; 0: depends on the id
@@ -167,14 +166,15 @@ private:
         std::vector<double> losses{};  ///< after each epoch
     };
 
-    bool train_epoch(Running& running, std::vector<search::Individual>& ended) const {
+    bool train_epoch(Running& running, const search::Population& population,
+                     std::vector<search::Individual>& ended) const {
         search::Individual& individual = running.individual;
         running.losses.push_back(loss_after(individual, running.losses.size() + 1));
         individual.epochs = std::max(individual.epochs, static_cast<std::int32_t>(running.losses.size()));
         const bool is_last = running.losses.size() == epochs;
         const bool is_pruned =
             !is_last &&
-            search::ends_early(pruning, running.losses, static_cast<std::int64_t>(epochs), population(), individual);
+            search::ends_early(pruning, running.losses, static_cast<std::int64_t>(epochs), population, individual);
         if (is_last || is_pruned) {
             individual.outcome = is_pruned ? search::Outcome::pruned : search::Outcome::evaluated;
             individual.epochs = static_cast<std::int32_t>(running.losses.size());

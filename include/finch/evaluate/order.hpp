@@ -4,12 +4,8 @@
 #include "finch/base/named_array.hpp"
 #include "finch/comm/group.hpp"
 #include "finch/search/individual.hpp"
-#include "finch/train/profile.hpp"
 
 #include <cstdint>
-#include <functional>
-#include <string>
-#include <vector>
 
 namespace finch::evaluate {
 
@@ -19,11 +15,6 @@ struct Order {
     /// advance: train, or poll the programs. report: collect a profile. signal: forward a stop to programs. end:
     /// terminate a program. wait: do nothing; shows that the leader is alive. dismiss: the last Order.
     enum class Kind : std::uint32_t { start, advance, snapshot, signal, end, release, report, wait, dismiss };
-    struct Steps {
-        std::uint32_t slot = 0;
-        std::uint32_t count = 0;  ///< batches
-        double seconds = 0;       ///< the leader's time for all earlier batches, in this start
-    };
 
     /// Answers to a program's questions whether to stop. `decided` questions are answered so far: "go on" before
     /// question `stop_from`, "stop" from that question on.
@@ -33,9 +24,10 @@ struct Order {
     };
 
     Kind kind = Kind::dismiss;
-    std::uint32_t slot = 0;           ///< for start, snapshot, end, release
-    std::vector<Steps> steps{};       ///< for advance of trainings
-    std::vector<Answers> answers{};   ///< for advance of programs, by slot
+    std::uint32_t slot = 0;           ///< for start, advance, snapshot, end, release
+    std::uint32_t batches = 0;        ///< for advance of a training
+    double worked = 0;                ///< for advance: the leader's seconds for the evaluation until now, in this start
+    Answers answers{};                ///< for advance of a program
     search::Individual individual{};  ///< for start
     NamedArrays snapshot{};           ///< for start; empty: the training does not resume
     bool continues_parent = false;    ///< for start: `snapshot` is of another individual's training
@@ -56,27 +48,31 @@ inline constexpr double seconds_between_orders = 1;
 /// followers wait for that time.
 inline constexpr double seconds_of_silence = 30;
 
-/// One rank's answer to an Order. A larger value is worse, and the group takes the largest value of its ranks. storage:
-/// images cannot be read; the individual is not at fault.
-enum class Status : std::int64_t { running, finished, pruned, diverged, out_of_memory, failed, storage };
+/// The state of an evaluation on one rank. A larger value is worse, and the group takes the largest value of its ranks.
+/// port_taken: the program's MASTER_PORT was in use. not_started: the program could not be started. storage: files
+/// failed; the individual is not at fault.
+enum class Status : std::int64_t {
+    running,
+    finished,
+    pruned,
+    diverged,
+    out_of_memory,
+    failed,
+    port_taken,
+    not_started,
+    storage
+};
+
+/// The answer of all ranks together to an Order.
+struct Answer {
+    bool runs = true;  ///< the evaluation, on at least one rank
+    Status status = Status::running;
+    bool was_signalled = false;  ///< a signal from outside of Finch ended the program on a rank
+};
 
 /// Collective over the worker. Returns the worst status of all ranks. If any rank received a stop request, requests the
 /// stop on every rank.
 [[nodiscard]] Status agree(const comm::Group& group, Status mine);
-
-/// Collective over the worker. Returns the sum of `mine` over the ranks.
-[[nodiscard]] double sum(const comm::Group& group, double mine);
-
-/// Collective over the worker; the leader calls send_order(), the followers call follow(). Sends `order` to the
-/// followers.
-void send_order(const comm::Group& group, const Order& order);
-/// Collective over the worker; called by the followers. Receives Orders and calls `obey` with each, until an Order of
-/// kind `dismiss`. `profile` measures the time spent waiting; null: no measurement.
-void follow(const comm::Group& group, const std::function<void(const Order&)>& obey, train::Profile* profile = nullptr);
-
-/// Collective over the worker. Obeys an Order on a rank that takes no part in evaluations: answers an Order of kind
-/// `wait` and ignores all others.
-void obey_alone(const comm::Group& group, const Order& order);
 
 [[nodiscard]] Bytes encode(const Order& order);
 [[nodiscard]] Order decode_order(const Bytes& bytes);

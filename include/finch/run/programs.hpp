@@ -2,7 +2,7 @@
 
 #include "finch/comm/group.hpp"
 #include "finch/config/config.hpp"
-#include "finch/evaluate/programs.hpp"
+#include "finch/evaluate/command_evaluator.hpp"
 #include "finch/process/launcher.hpp"
 #include "finch/run/startup.hpp"
 #include "finch/store/run_directory.hpp"
@@ -37,14 +37,12 @@ struct CommandNotes {
 };
 [[nodiscard]] CommandNotes command_notes(const evaluate::CommandLine& line);
 
-/// Collective over the world. Returns the object that runs the worker's programs on this rank. Warns about devices that
-/// the programs do not see or share with other workers. `config`, `prepared`, `group` and `launcher` must outlive the
-/// returned object.
-[[nodiscard]] std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config,
-                                                                const PreparedPrograms& prepared,
-                                                                const comm::Group& group, process::Launcher& launcher,
-                                                                const Placement& placement, int world_rank,
-                                                                const store::RunDirectory& directory,
-                                                                energy::Meter* meter = nullptr);
+/// Collective over the world. Returns the evaluator that runs the worker's programs. Warns about devices that the
+/// programs do not see or share with other workers. `number`: of the run. `config`, `prepared`, `group`, `launcher` and
+/// `meter` must outlive the evaluator.
+[[nodiscard]] std::unique_ptr<evaluate::CommandEvaluator> make_command_evaluator(
+    const config::Config& config, const PreparedPrograms& prepared, const comm::Group& group,
+    process::Launcher& launcher, const Placement& placement, int world_rank, const store::RunDirectory& directory,
+    std::uint64_t number, energy::Meter* meter = nullptr);
 
 }  // namespace finch::run

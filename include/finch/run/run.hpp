@@ -5,7 +5,6 @@
 #include "finch/comm/mpi.hpp"
 #include "finch/config/config.hpp"
 #include "finch/energy/meter.hpp"
-#include "finch/evaluate/programs.hpp"
 #include "finch/process/launcher.hpp"
 #include "finch/run/devices.hpp"
 #include "finch/run/evolve.hpp"
@@ -55,7 +54,6 @@ struct Run {
     std::unique_ptr<energy::Meter> meter;      ///< of this rank; null: its joules are unknown
     store::RunDirectory directory;
     OpenedRun opened;
-    std::unique_ptr<evaluate::Programs> programs;  ///< only with a CommandObjective
 
     [[nodiscard]] const cluster::Place& place() const { return placement.mine(session.world_rank()); }
     [[nodiscard]] bool is_world_rank_0() const { return session.world_rank() == 0; }

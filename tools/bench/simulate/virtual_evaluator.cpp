@@ -20,13 +20,13 @@ bool VirtualEvaluator::wants_soon() const {
                                           [this](const Running& running) { return running.asks_at() <= now_; });
 }
 
-void VirtualEvaluator::start(search::Individual individual) {
+void VirtualEvaluator::start(search::Individual individual, const search::Population& /*population*/) {
     individual.started = now_;
     const double due = now_ + duration_.seconds(seed_, individual.id);
     running_.push_back({std::move(individual), due});
 }
 
-std::vector<search::Individual> VirtualEvaluator::advance() {
+std::vector<search::Individual> VirtualEvaluator::advance(const search::Population& /*population*/) {
     std::vector<search::Individual> ended;
     std::erase_if(running_, [&](Running& running) {
         if (running.due > now_) {

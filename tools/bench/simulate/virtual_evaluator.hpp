@@ -19,9 +19,9 @@ public:
     [[nodiscard]] bool idle() const override { return running_.empty(); }
     [[nodiscard]] bool can_exist(const search::Genome&) const override { return true; }
     [[nodiscard]] bool wants_soon() const override;
-    void start(search::Individual individual) override;
-    [[nodiscard]] std::vector<search::Individual> advance() override;
-    void finished(const search::Individual&) override {}
+    void start(search::Individual individual, const search::Population& population) override;
+    [[nodiscard]] std::vector<search::Individual> advance(const search::Population& population) override;
+    void finished(const search::Individual&, const search::Population&) override {}
     [[nodiscard]] std::vector<search::Individual> checkpoint() override { return {}; }
     [[nodiscard]] double checkpoint_seconds() const override { return 0; }
     void dismiss() override {}
