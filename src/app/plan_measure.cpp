@@ -236,7 +236,7 @@ std::string row_of(const Size& size, const Size& first, int nodes, double limit,
     }
     const auto& [seconds, evaluations] = *size.estimate;
     const std::int64_t starts = starts_of(seconds.expected, limit, reading);
-    return text + fmt::format(" {:>8} {:>12} {:>10.3g} {:>12} {:>6}\n", size.layout.leaders.size(),
+    return text + fmt::format(" {:>8} {:>16} {:>10.3g} {:>17} {:>6}\n", size.layout.leaders.size(),
                               run::range_text(seconds, {}), seconds.expected * nodes / run::seconds_per_hour,
                               evaluations.low == evaluations.high
                                   ? fmt::format("{:.0f}", evaluations.expected)
@@ -289,7 +289,7 @@ std::string table_text(const PlanOptions& options, const Question& question, con
     if (limit == 0 && best.estimate) {
         limit = best.estimate->seconds.high + 2 * reading + seconds_to_stop + 60;
     }
-    std::string text = fmt::format("{:>6} {:>8} {:>8} {:>12} {:>12} {:>12} {:>10} {:>8} {:>12} {:>10} {:>12} {:>6}\n",
+    std::string text = fmt::format("{:>6} {:>8} {:>8} {:>12} {:>12} {:>12} {:>10} {:>8} {:>16} {:>10} {:>17} {:>6}\n",
                                    "ranks", "threads", "genomes", "fastest", "mean", "slowest", "efficiency", "workers",
                                    "search", "node-hours", "evaluations", "starts");
     for (const Size& size : sizes) {

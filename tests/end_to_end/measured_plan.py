@@ -46,7 +46,7 @@ def figures(folder):
         hours = 12 / workers * times[1] / 3600  # the table shows tenths of a second
         check(abs(node_hours - 2 * hours) <= 0.05 * node_hours + 2 * 12 / workers * 0.05 / 3600, f"{node_hours} node-hours, {hours} hours on 2 nodes\n{output}")
     submit = re.search(r"best with workers of (\d) ranks?:\n  sbatch --nodes=2 --ntasks-per-node=2 --cpus-per-task=(\d+) --mem-per-cpu=(\d+)M "
-                       r"--time=\d+:\d\d:00 jobs/evolve.sbatch tiny.yaml --set workers.ranks=(\d)", output)
+                       r"--time=\d+:\d\d:00 \S*jobs/evolve.sbatch tiny.yaml --set workers.ranks=(\d)", output)
     check(submit, f"no sbatch line\n{output}")
     best = int(submit[1])
     check(int(submit[4]) == best and rows[best][3] == min(row[3] for row in rows.values()), f"{submit[0]} is not for the fastest layout\n{output}")

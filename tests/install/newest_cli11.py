@@ -1,6 +1,7 @@
 """Compiles the command line against the newest CLI11 of Debian, prints the help of every verb, and checks mistaken
 command lines (tests/end_to_end/command_lines.py). The other tests use the CLI11 of the system."""
 import json
+import lzma
 import pathlib
 import re
 import shlex
@@ -12,7 +13,7 @@ import urllib.request
 
 from installed import BUILD, SKIPPED, SOURCE, check, passed, run, verbs_by_help
 
-POOL = "http://deb.debian.org/debian/pool/main/c/cli11/"
+DEBIAN = "http://deb.debian.org/debian/"
 
 
 def skip(reason):
@@ -23,12 +24,11 @@ def skip(reason):
 def fetch(folder):
     """Unpacks the newest package, and returns its version and the folder of its headers."""
     try:
-        with urllib.request.urlopen(POOL, timeout=60) as page:
-            names = re.findall(r'href="(libcli11-dev_[^"]*_all\.deb)"', page.read().decode())
-        newest = max(names, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
-        with urllib.request.urlopen(POOL + newest, timeout=60) as package:
+        with urllib.request.urlopen(f"{DEBIAN}dists/sid/main/binary-amd64/Packages.xz", timeout=60) as index:
+            newest = re.search(r"^Filename: (\S*/libcli11-dev_\S*)$", lzma.decompress(index.read()).decode(), re.MULTILINE)[1]
+        with urllib.request.urlopen(DEBIAN + newest, timeout=60) as package:
             (folder / "cli11.deb").write_bytes(package.read())
-    except (OSError, ValueError) as problem:
+    except (OSError, lzma.LZMAError, TypeError) as problem:
         skip(f"the newest CLI11 cannot be fetched ({problem})")
     run("dpkg-deb", "--extract", folder / "cli11.deb", folder / "package")
     return newest.split("_")[1], folder / "package/usr/include"
