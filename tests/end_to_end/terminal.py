@@ -140,6 +140,8 @@ with Folder() as folder:
     progress = re.findall(r"^[-0-9]+ [:0-9]+ I (\d+/10.*)", output, re.M)
     check(progress and any("best loss" in row and "1 failed" in row for row in progress), f"no progress in the log\n{output}")
     check(all(len(row) <= 110 for row in output.splitlines() if re.search(r" I 0\.0\.\d+: ", row)), f"results do not fit\n{output}")
+    forwarded = Screen(folder.command(0, "evolve", "run.yaml", "--run", "runs/forwarded"), folder, 80, PRTE_LAUNCHED="1")
+    check(forwarded.end() == 0 and "\x1b[K" not in forwarded.text(), f"a line that mpirun 5 would hold back: {forwarded.text()}")
     os.environ["FORCE_COLOR"] = "1"
     coloured = folder.run(0, "show", "runs/run")
     check(coloured.startswith("\x1b[1mrun runs/run"), "FORCE_COLOR is not obeyed")
@@ -147,4 +149,5 @@ with Folder() as folder:
     os.environ["NO_COLOR"] = "1"
     again = folder.run(2, "replay", "runs/run", "0.0.3", expect=1)  # other ranks than in the run
     check("\x1b" not in again and re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d W 0\.0\.3 was begun by 1 ranks", again, re.M), f"{again!r}")
-passed("a log has no control characters, and the same content from time to time; FORCE_COLOR and NO_COLOR are obeyed, also by replay")
+passed("a log has no control characters, and the same content from time to time; FORCE_COLOR and NO_COLOR are obeyed, also by replay; "
+       "no line is rewritten under mpirun of Open MPI 5")
